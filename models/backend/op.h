@@ -72,8 +72,9 @@ class UnaryOp : public Op {
                              const void* grad_output, void* grad_input) = 0;
 };
 
-// Base class of an op whose tensors are a weight and, unless the layer has none, a bias:
-// `class Convolution : public WeightedOp<UnaryOp>`. The one place that binds them.
+// Base class of an op whose tensors are a weight and, unless the layer has none, a bias; of a
+// normalisation, scale and shift: `class Convolution : public WeightedOp<UnaryOp>`. The one place
+// that binds them.
 template <typename Base>
 class WeightedOp : public Base {
  public:

@@ -5,8 +5,6 @@
 #include <map>
 #include <numeric>
 
-#include <glog/logging.h>
-
 namespace kumo {
 namespace {
 

@@ -12,6 +12,12 @@ std::vector<int64_t> OfChannels(const std::vector<int64_t>& extents) {
 
 }  // namespace
 
+std::vector<std::string> OnnxNode::OperandsOf(const OnnxValue& value) const {
+  std::vector<std::string> names = {value.name};
+  names.insert(names.end(), parameters.begin(), parameters.end());
+  return names;
+}
+
 std::vector<int64_t> PlaneExtents(const Shape& shape) {
   return {shape.channels(), shape.height(), shape.width()};
 }
@@ -39,9 +45,8 @@ OnnxValue ScaledByChannel(const OnnxValue& value, const std::string& scale,
     if (value.extents.size() == 1) return tensor;
     return builder->Add("Reshape", {tensor, builder->Integers(OfChannels(value.extents))}, {}).name;
   };
-  const OnnxValue scaled = builder->Add("Mul", {value.name, broadcast(scale)}, value.extents);
-  if (shift.empty()) return scaled;
-  return builder->Add("Add", {scaled.name, broadcast(shift)}, value.extents);
+  const OnnxValue scaled = Times(value, broadcast(scale), builder);
+  return shift.empty() ? scaled : Plus(scaled, broadcast(shift), builder);
 }
 
 }  // namespace kumo

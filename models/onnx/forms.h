@@ -25,6 +25,8 @@ struct OnnxNode {
   OnnxBuilder& builder;
 
   const OnnxValue& input() const { return inputs[0]; }
+  // Names of `value`, in place of the input, and of all parameters.
+  std::vector<std::string> OperandsOf(const OnnxValue& value) const;
 };
 
 // Adds the op as nodes of ONNX; the result is its output.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "models/kind_list.h"
@@ -74,6 +75,16 @@ Parameter MakeParameter(const std::string& layer, const char* tensor, std::vecto
                         const model::Initialiser& fallback, Fans fans) {
   const bool given = initialiser.kind_case() != model::Initialiser::KIND_NOT_SET;
   return {{layer + "." + tensor, std::move(shape), segment}, given ? initialiser : fallback, fans};
+}
+
+void AddConstant(const LayerInput& input, const char* tensor, std::vector<int64_t> shape,
+                 Segment segment, float start, LayerPlan* plan) {
+  plan->parameters.push_back(MakeParameter(input.layer.name(), tensor, std::move(shape), segment,
+                                           {}, ConstantInitialiser(start), {}));
+}
+
+LayerPlan PlanOfSameShape(const LayerInput& input, OpSpec spec, std::string detail) {
+  return {std::move(spec), input.shape(), std::move(detail), {}};
 }
 
 model::Initialiser ConstantInitialiser(float value) {

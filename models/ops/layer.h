@@ -76,6 +76,13 @@ Parameter MakeParameter(const std::string& layer, const char* tensor, std::vecto
                         Segment segment, const model::Initialiser& initialiser,
                         const model::Initialiser& fallback, Fans fans);
 
+// Adds a tensor "layer.tensor" whose elements all begin as `start`.
+void AddConstant(const LayerInput& input, const char* tensor, std::vector<int64_t> shape,
+                 Segment segment, float start, LayerPlan* plan);
+
+// A plan without parameters whose output has the shape of the first input.
+LayerPlan PlanOfSameShape(const LayerInput& input, OpSpec spec, std::string detail = "");
+
 // InvalidArgument("epsilon must be a positive number, or 0 for `standard`, is ...") for another
 // epsilon.
 Status CheckEpsilon(float epsilon, const char* standard);

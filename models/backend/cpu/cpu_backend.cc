@@ -23,15 +23,8 @@ class CpuBackend final : public Backend {
  public:
   // elsewhere: where the arrays are; null: in host_.
   CpuBackend(int threads, Isa isa, DeviceMemory* elsewhere)
-      : engine_{isa,
-                KUMO_AT_ISA(isa, kElementwise),
-                ThreadPool(threads - 1),
-                elsewhere != nullptr ? *elsewhere : host_,
-                {},
-                1,
-                0,
-                {},
-                cpu::Padding::kNone} {}
+      : engine_{isa, KUMO_AT_ISA(isa, kElementwise), ThreadPool(threads - 1),
+                elsewhere != nullptr ? *elsewhere : host_} {}
 
   std::string name() const override { return "cpu"; }
 
@@ -178,17 +171,6 @@ class CpuBackend final : public Backend {
 };
 
 }  // namespace
-
-namespace cpu {
-
-std::vector<Range> EvenPieces(int64_t n, int64_t most) {
-  const int64_t count = (n + most - 1) / most;
-  std::vector<Range> pieces;
-  for (int64_t i = 0; i < count; ++i) pieces.push_back({n * i / count, n * (i + 1) / count});
-  return pieces;
-}
-
-}  // namespace cpu
 
 std::unique_ptr<Backend> MakeCpuBackend(int threads, Isa isa) {
   CHECK_GE(threads, 1);

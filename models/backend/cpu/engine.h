@@ -5,10 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <memory>
-#include <vector>
-
-#include <glog/logging.h>
 
 #include "common/base/thread_pool.h"
 #include "common/job/parameter_layout.h"
@@ -28,12 +24,12 @@ struct Engine {
   const ElementwiseKernels& elementwise;
   ThreadPool pool;
   DeviceMemory& memory;
-  StepParameters step;
+  StepParameters step = {};
   float gradient_factor = 1;  // see ArenaArithmetic::MeasureGradients
   // One temporary array for all ops, which run one after the other: its content is valid until an
   // op returns. Its length is the largest that an op has reserved.
   int64_t scratch_floats = 0;
-  DeviceArray<float> scratch;
+  DeviceArray<float> scratch = {};
   Padding padding = Padding::kNone;  // the largest that the ops made so far need
   // Floats between two neighbouring positions of a minibatch's activations.
   int64_t Lanes(int batch) const { return LanesOf(padding, batch); }
@@ -64,6 +60,10 @@ struct Engine {
     Parallel((n + piece - 1) / piece,
              [&](int64_t i) { body(i * piece, std::min(n, (i + 1) * piece)); });
   }
+  // to[r] = the sum of row r of `from`, for rows of n floats.
+  void SumRows(const float* from, int64_t rows, int64_t n, float* to) {
+    Parallel(rows, [&](int64_t r) { to[r] = elementwise.sum(from + r * n, n); });
+  }
 };
 
 // An activation's numbers.
@@ -92,8 +92,5 @@ class FloatOp : public UnaryOp {
   virtual void BackwardFloats(const Pass& pass, const float* input, const float* output,
                               const float* grad_output, float* grad_input) = 0;
 };
-
-// [0, n) as the fewest pieces of at most `most`, as even as they can be.
-std::vector<Range> EvenPieces(int64_t n, int64_t most);
 
 }  // namespace kumo::cpu

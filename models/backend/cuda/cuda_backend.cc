@@ -5,8 +5,6 @@
 #include <map>
 #include <vector>
 
-#include <glog/logging.h>
-
 #include "models/backend/cuda/coder.h"
 #include "models/backend/cuda/engine.h"
 #include "models/backend/cuda/input_loader.h"

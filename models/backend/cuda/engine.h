@@ -42,6 +42,7 @@ class Engine final : public DeviceMemory {
   // Number type of activations. 16-bit activations have their channels last.
   Precision precision() const { return options_.precision; }
   bool channels_last() const { return precision() != Precision::kFp32; }
+  int64_t element_bytes() const { return precision() == Precision::kFp32 ? 4 : 2; }
   ActivationShape ShapeOf(const Shape& shape, int batch) const {
     return {precision(), batch, shape.channels(), shape.plane()};
   }
@@ -51,7 +52,7 @@ class Engine final : public DeviceMemory {
     return {1, 1, shape.size() * batch};
   }
   int64_t ActivationBytes(const Shape& shape, int batch) const {
-    return shape.size() * batch * (precision() == Precision::kFp32 ? 4 : 2);
+    return shape.size() * batch * element_bytes();
   }
 
   cudaStream_t stream() const { return stream_.get(); }

@@ -4,11 +4,9 @@
 namespace kumo {
 namespace {
 
-Result<LayerPlan> PlanRelu(const LayerInput& input) {
-  LayerPlan plan;
-  plan.spec = ActivationSpec{Activation::kRelu, input.shape()};
-  plan.output = input.shape();
-  return plan;
+template <Activation kActivation>
+Result<LayerPlan> PlanActivation(const LayerInput& input) {
+  return PlanOfSameShape(input, ActivationSpec{kActivation, input.shape()});
 }
 
 Result<LayerPlan> PlanLeakyRelu(const LayerInput& input) {
@@ -19,11 +17,7 @@ Result<LayerPlan> PlanLeakyRelu(const LayerInput& input) {
   }
   ActivationSpec spec = {Activation::kLeakyRelu, input.shape(), 0.01f};
   if (slope > 0.0f) spec.slope = slope;
-  LayerPlan plan;
-  plan.spec = spec;
-  plan.output = input.shape();
-  plan.detail = "slope " + std::to_string(spec.slope).substr(0, 5);
-  return plan;
+  return PlanOfSameShape(input, spec, "slope " + std::to_string(spec.slope).substr(0, 5));
 }
 
 Result<LayerPlan> PlanGelu(const LayerInput& input) {
@@ -32,45 +26,25 @@ Result<LayerPlan> PlanGelu(const LayerInput& input) {
     return InvalidArgument("approximate must be NONE or TANH, is " + std::to_string(approximate));
   }
   const bool tanh = approximate == model::Gelu::TANH;
-  LayerPlan plan;
-  plan.spec = ActivationSpec{tanh ? Activation::kGeluTanh : Activation::kGelu, input.shape()};
-  plan.output = input.shape();
-  if (tanh) plan.detail = "by tanh";
-  return plan;
-}
-
-Result<LayerPlan> PlanSilu(const LayerInput& input) {
-  LayerPlan plan;
-  plan.spec = ActivationSpec{Activation::kSilu, input.shape()};
-  plan.output = input.shape();
-  return plan;
-}
-
-Result<LayerPlan> PlanTanh(const LayerInput& input) {
-  LayerPlan plan;
-  plan.spec = ActivationSpec{Activation::kTanh, input.shape()};
-  plan.output = input.shape();
-  return plan;
-}
-
-Result<LayerPlan> PlanSigmoid(const LayerInput& input) {
-  LayerPlan plan;
-  plan.spec = ActivationSpec{Activation::kSigmoid, input.shape()};
-  plan.output = input.shape();
-  return plan;
+  return PlanOfSameShape(
+      input, ActivationSpec{tanh ? Activation::kGeluTanh : Activation::kGelu, input.shape()},
+      tanh ? "by tanh" : "");
 }
 
 }  // namespace
 
 std::span<const LayerKind> ActivationLayers() {
   static constexpr LayerKind kLayers[] = {
-      {model::Layer::kRelu, "relu", "rectifier rectified_linear activation", PlanRelu},
+      {model::Layer::kRelu, "relu", "rectifier rectified_linear activation",
+       PlanActivation<Activation::kRelu>},
       {model::Layer::kLeakyRelu, "leaky_relu", "lrelu leaky activation", PlanLeakyRelu},
       {model::Layer::kGelu, "gelu", "gaussian_error_linear_unit gelu_tanh gelu_new activation",
        PlanGelu},
-      {model::Layer::kSilu, "silu", "swish swish1 activation", PlanSilu},
-      {model::Layer::kTanh, "tanh", "hyperbolic_tangent activation", PlanTanh},
-      {model::Layer::kSigmoid, "sigmoid", "logistic activation", PlanSigmoid},
+      {model::Layer::kSilu, "silu", "swish swish1 activation", PlanActivation<Activation::kSilu>},
+      {model::Layer::kTanh, "tanh", "hyperbolic_tangent activation",
+       PlanActivation<Activation::kTanh>},
+      {model::Layer::kSigmoid, "sigmoid", "logistic activation",
+       PlanActivation<Activation::kSigmoid>},
   };
   return kLayers;
 }

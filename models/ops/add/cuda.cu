@@ -10,16 +10,11 @@ struct AddFunction {
   __device__ static float Of2(float a, float b) { return a + b; }
 };
 
-cudaError_t Add(const Launch& launch, Precision precision, const void* a, const void* b, int64_t n,
-                void* to) {
-  return LaunchMap2(launch, precision, AddFunction(), a, b, n, to);
-}
-
 struct AddArithmetic {
   static void Add(Engine& engine, const Shape& shape, int batch, const void* a, const void* b,
                   void* to) {
-    KUMO_CUDA(engine,
-              cuda::Add(engine.launch(), engine.precision(), a, b, shape.size() * batch, to));
+    KUMO_CUDA(engine, LaunchMap2(engine.launch(), engine.precision(), AddFunction(), a, b,
+                                 shape.size() * batch, to));
   }
 };
 

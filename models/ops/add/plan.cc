@@ -6,10 +6,7 @@ namespace {
 
 Result<LayerPlan> PlanAdd(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckSameShape(input));
-  LayerPlan plan;
-  plan.spec = AddSpec{input.shape()};
-  plan.output = input.shape();
-  return plan;
+  return PlanOfSameShape(input, AddSpec{input.shape()});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sum of two or more arrays of one shape.
+// Sum of two or more arrays of one shape, which are added from the first on.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,6 @@
 #include "models/tensor.h"
 
 namespace kumo {
-
-// The inputs are added from the first on.
 
 struct AddSpec {
   Shape shape;

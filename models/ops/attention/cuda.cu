@@ -11,8 +11,6 @@
 #include <cstdint>
 #include <memory>
 
-#include <glog/logging.h>
-
 #include "models/backend/cuda/dropout_stream.cuh"
 #include "models/backend/cuda/numbers.cuh"
 #include "models/backend/cuda/ops.h"

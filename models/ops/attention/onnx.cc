@@ -39,7 +39,7 @@ OnnxValue OnnxForm(const AttentionSpec& spec, const OnnxNode& node) {
   const std::vector<int64_t> pairs = {heads, length, length};
   OnnxValue scores = builder.Add("MatMul", {queries.name, keys.name}, pairs);
   const float scale = 1.0f / std::sqrt(static_cast<float>(spec.per_head()));
-  scores = builder.Add("Mul", {scores.name, builder.Number(scale)}, pairs);
+  scores = Times(scores, builder.Number(scale), &builder);
   if (spec.causal) {
     std::vector<float> mask(static_cast<size_t>(length * length));
     for (int64_t t = 0; t < length; ++t) {
@@ -47,7 +47,7 @@ OnnxValue OnnxForm(const AttentionSpec& spec, const OnnxNode& node) {
         mask[t * length + s] = -std::numeric_limits<float>::infinity();
       }
     }
-    scores = builder.Add("Add", {scores.name, builder.Numbers({length, length}, mask)}, pairs);
+    scores = Plus(scores, builder.Numbers({length, length}, mask), &builder);
   }
   const OnnxValue weights = builder.Add("Softmax", {scores.name}, pairs, {{"axis", int64_t{3}}});
   const OnnxValue mean =

@@ -11,10 +11,12 @@
 namespace kumo::cpu {
 namespace {
 
-class BatchNormalisation final : public FloatOp {
+// weight_ is the scale, bias_ the shift.
+class BatchNormalisation final : public WeightedOp<FloatOp> {
  public:
   BatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec)
-      : engine_(engine),
+      : WeightedOp(true),
+        engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kBatchNormalisation)),
         spec_(spec),
         mean_(spec.shape.channels()),
@@ -26,12 +28,9 @@ class BatchNormalisation final : public FloatOp {
 
   void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
     CHECK_EQ(weights.size(), 4u);
-    scale_ = weights[0];
-    shift_ = weights[1];
+    WeightedOp::Bind(weights.first(2), gradients.first(2));
     running_mean_ = weights[2];
     running_variance_ = weights[3];
-    scale_gradient_ = gradients[0];
-    shift_gradient_ = gradients[1];
   }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
@@ -45,8 +44,8 @@ class BatchNormalisation final : public FloatOp {
         UpdateRunning(c, mean_[c], variance);
       }
       inverse_[c] = 1.0f / std::sqrt(variance + spec_.epsilon);
-      const float factor = scale_[c] * inverse_[c];
-      kernels_.affine(plane, input + c * channel, factor, shift_[c] - factor * mean_[c],
+      const float factor = weight_[c] * inverse_[c];
+      kernels_.affine(plane, input + c * channel, factor, bias_[c] - factor * mean_[c],
                       output + c * channel);
     });
   }
@@ -63,10 +62,10 @@ class BatchNormalisation final : public FloatOp {
       float sum_dy_x = 0;
       kernels_.sums(plane, input + c * channel, grad_output + c * channel, mean_[c], &sum_dy,
                     &sum_dy_x);
-      shift_gradient_[c] = sum_dy;
-      scale_gradient_[c] = sum_dy_x * inverse_[c];
+      bias_gradient_[c] = sum_dy;
+      weight_gradient_[c] = sum_dy_x * inverse_[c];
       if (grad_input == nullptr) return;
-      const float a = scale_[c] * inverse_[c];
+      const float a = weight_[c] * inverse_[c];
       kernels_.backward(plane, input + c * channel, grad_output + c * channel, mean_[c], a,
                         -a * inverse_[c] * inverse_[c] * sum_dy_x / count, -a * sum_dy / count,
                         grad_input + c * channel);
@@ -88,12 +87,8 @@ class BatchNormalisation final : public FloatOp {
   BatchNormalisationSpec spec_;
   std::vector<float> mean_;     // of the last Forward
   std::vector<float> inverse_;  // 1 / deviation
-  const float* scale_ = nullptr;
-  const float* shift_ = nullptr;
   float* running_mean_ = nullptr;
   float* running_variance_ = nullptr;
-  float* scale_gradient_ = nullptr;
-  float* shift_gradient_ = nullptr;
 };
 
 }  // namespace

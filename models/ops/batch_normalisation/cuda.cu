@@ -7,24 +7,19 @@
 #include <glog/logging.h>
 
 #include "models/backend/cuda/channels.cuh"
+#include "models/backend/cuda/normalisation.h"
 #include "models/backend/cuda/ops.h"
 
 namespace kumo::cuda {
 namespace {
 
-// Settings, and arrays of [channels]. Functions that take `scratch` need ChannelScratch() bytes.
-struct NormNumbers {
+// Arrays are [channels]. Functions that take `scratch` need ChannelScratch() bytes.
+struct NormNumbers : NormalisationArrays {
   bool relu = false;  // y is max(0, the normalised number)
   float epsilon = 0;
   float momentum = 0;
-  const float* scale = nullptr;
-  const float* shift = nullptr;
-  float* mean = nullptr;     // of the minibatch
-  float* inverse = nullptr;  // 1 / its deviation
   float* running_mean = nullptr;
   float* running_variance = nullptr;
-  float* scale_gradient = nullptr;
-  float* shift_gradient = nullptr;
 };
 
 // Sums of x - s and of its square, s a number of the channel: near enough to the mean that nothing
@@ -233,62 +228,53 @@ cudaError_t NormBackward(const Launch& launch, const ActivationShape& shape, con
   });
 }
 
-class BatchNormalisation final : public UnaryOp {
+class BatchNormalisation final : public Normalisation {
  public:
   BatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec, int max_batch)
-      : engine_(engine),
-        spec_(spec),
-        mean_(engine, spec.shape.channels(), "batch normalisation's means"),
-        inverse_(engine, spec.shape.channels(), "batch normalisation's deviations") {
-    engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.shape, max_batch)));
+      : Normalisation(engine, spec.shape, true, spec.shape.channels(), "batch normalisation's"),
+        spec_(spec) {
     CHECK(!spec.activation || spec.activation == Activation::kRelu);
-    numbers_.relu = spec.activation.has_value();
-    numbers_.epsilon = spec.epsilon;
-    numbers_.momentum = spec.momentum;
-    numbers_.mean = mean_.data();
-    numbers_.inverse = inverse_.data();
+    engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.shape, max_batch)));
   }
-
-  bool reads_input() const override { return true; }
-  int64_t bytes() const override { return mean_.bytes() + inverse_.bytes(); }
 
   void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
     CHECK_EQ(weights.size(), 4u);
-    numbers_.scale = weights[0];
-    numbers_.shift = weights[1];
-    numbers_.running_mean = weights[2];
-    numbers_.running_variance = weights[3];
-    numbers_.scale_gradient = gradients[0];
-    numbers_.shift_gradient = gradients[1];
+    Normalisation::Bind(weights.first(2), gradients.first(2));
+    running_mean_ = weights[2];
+    running_variance_ = weights[3];
   }
 
   void ForwardArray(const Pass& pass, const void* input, void* output) override {
     const Launch launch = engine_.launch();
-    const ActivationShape shape = engine_.ShapeOf(spec_.shape, pass.batch);
+    const ActivationShape shape = ShapeOf(pass);
     if (pass.training) {
-      KUMO_CUDA(engine_, NormMoments(launch, shape, input, numbers_, engine_.workspace()));
+      KUMO_CUDA(engine_, NormMoments(launch, shape, input, numbers(), engine_.workspace()));
     } else {
-      KUMO_CUDA(engine_, NormRunningMoments(launch, shape.channels, numbers_));
+      KUMO_CUDA(engine_, NormRunningMoments(launch, shape.channels, numbers()));
     }
-    KUMO_CUDA(engine_, Normalise(launch, shape, input, numbers_, output));
+    KUMO_CUDA(engine_, Normalise(launch, shape, input, numbers(), output));
   }
 
   void BackwardArray(const Pass& pass, const void* input, const void*, const void* grad_output,
                      void* grad_input) override {
     const Launch launch = engine_.launch();
-    const ActivationShape shape = engine_.ShapeOf(spec_.shape, pass.batch);
+    const ActivationShape shape = ShapeOf(pass);
     KUMO_CUDA(engine_,
-              NormGradients(launch, shape, input, grad_output, numbers_, engine_.workspace()));
+              NormGradients(launch, shape, input, grad_output, numbers(), engine_.workspace()));
     if (grad_input == nullptr) return;
-    KUMO_CUDA(engine_, NormBackward(launch, shape, input, grad_output, numbers_, grad_input));
+    KUMO_CUDA(engine_, NormBackward(launch, shape, input, grad_output, numbers(), grad_input));
   }
 
  private:
-  Engine& engine_;
+  NormNumbers numbers() {
+    return {arrays(),      spec_.activation.has_value(),
+            spec_.epsilon, spec_.momentum,
+            running_mean_, running_variance_};
+  }
+
   BatchNormalisationSpec spec_;
-  DeviceArray<float> mean_;     // of the last Forward
-  DeviceArray<float> inverse_;  // 1 / deviation
-  NormNumbers numbers_;
+  float* running_mean_ = nullptr;
+  float* running_variance_ = nullptr;
 };
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "models/ops/batch_normalisation/spec.h"
 #include "models/ops/layer.h"
 
@@ -16,17 +18,12 @@ Result<LayerPlan> PlanBatchNormalisation(const LayerInput& input) {
   if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
   if (settings.momentum() > 0.0f) spec.momentum = settings.momentum();
 
-  LayerPlan plan;
-  plan.spec = spec;
-  plan.output = input.shape();
-  const auto add = [&](const char* tensor, Segment segment, float start) {
-    plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, {input.shape().channels()},
-                                            segment, {}, ConstantInitialiser(start), {}));
-  };
-  add("scale", Segment::kUndecayed, 1);
-  add("shift", Segment::kUndecayed, 0);
-  add("running_mean", Segment::kStatistics, 0);
-  add("running_variance", Segment::kStatistics, 1);
+  LayerPlan plan = PlanOfSameShape(input, spec);
+  const int64_t channels = spec.shape.channels();
+  AddConstant(input, "scale", {channels}, Segment::kUndecayed, 1, &plan);
+  AddConstant(input, "shift", {channels}, Segment::kUndecayed, 0, &plan);
+  AddConstant(input, "running_mean", {channels}, Segment::kStatistics, 0, &plan);
+  AddConstant(input, "running_variance", {channels}, Segment::kStatistics, 1, &plan);
   return plan;
 }
 

@@ -64,14 +64,11 @@ class ConcatOp final : public Op {
   int64_t Rows(const Pass& pass) const {
     return engine_.channels_last() ? pass.batch * spec_.inputs[0].plane() : pass.batch;
   }
-  int64_t Bytes(int64_t numbers) const {
-    return numbers * (engine_.precision() == Precision::kFp32 ? 4 : 2);
-  }
   void* At(void* array, int64_t number) const {
-    return static_cast<std::byte*>(array) + Bytes(number);
+    return static_cast<std::byte*>(array) + number * engine_.element_bytes();
   }
   const void* At(const void* array, int64_t number) const {
-    return static_cast<const std::byte*>(array) + Bytes(number);
+    return static_cast<const std::byte*>(array) + number * engine_.element_bytes();
   }
 
   Engine& engine_;

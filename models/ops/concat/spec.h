@@ -1,4 +1,4 @@
-// Concatenation of arrays along the channels.
+// Concatenation of arrays along the channels: the channels of one input after those of another.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,6 @@
 #include "models/tensor.h"
 
 namespace kumo {
-
-// The channels of the inputs, one input after the other.
 
 struct ConcatSpec {
   std::vector<Shape> inputs;  // of one height and width

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "models/backend/cpu/ops.h"
 #include "models/ops/convolution/cpu.h"
@@ -52,6 +53,13 @@ class ConvolutionByBatch final : public Op {
 };
 
 }  // namespace
+
+std::vector<Range> EvenPieces(int64_t n, int64_t most) {
+  const int64_t count = (n + most - 1) / most;
+  std::vector<Range> pieces;
+  for (int64_t i = 0; i < count; ++i) pieces.push_back({n * i / count, n * (i + 1) / count});
+  return pieces;
+}
 
 ConvolutionWay WayOf(const ConvolutionSpec& spec) {
   if (spec.groups > 1) return ConvolutionWay::kGrouped;

@@ -1,8 +1,11 @@
 // Ways to convolve on the CPU: each is an op in a file of its own.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "common/job/parameter_layout.h"
 #include "models/backend/cpu/engine.h"
 #include "models/backend/op.h"
 #include "models/ops/convolution/spec.h"
@@ -24,5 +27,8 @@ std::unique_ptr<Op> MakeWinogradConvolution(Engine& engine, const ConvolutionSpe
 
 // The op of a spec by the ways above.
 std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch);
+
+// [0, n) as the fewest pieces of at most `most`, as even as they can be.
+std::vector<Range> EvenPieces(int64_t n, int64_t most);
 
 }  // namespace kumo::cpu

@@ -71,10 +71,7 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
     if (scratch == nullptr) return;
     const int64_t lanes = engine_.Lanes(pass.batch);
     if (bias_gradient_ != nullptr) {
-      engine_.Parallel(spec_.outputs, [&](int64_t o) {
-        bias_gradient_[o] =
-            engine_.elementwise.sum(grad_output + o * results_ * lanes, results_ * lanes);
-      });
+      engine_.SumRows(grad_output, spec_.outputs, results_ * lanes, bias_gradient_);
     }
     if (grad_input != nullptr && !one_to_one_) {
       engine_.Parallel(spec_.input.channels(), [&](int64_t c) {

@@ -16,6 +16,7 @@
 
 #include "models/ops/convolution/cpu.h"
 #include "models/ops/convolution/cpu_tap_product.h"
+#include "models/ops/pooling/cpu.h"
 #include "models/ops/pooling/cpu_kernel.h"
 
 namespace kumo::cpu {
@@ -94,7 +95,11 @@ class Convolution final : public WeightedOp<FloatOp> {
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
     const int64_t lanes = WholeLanes(pass.batch);
-    if (bias_gradient_ != nullptr) BiasGradient(lanes, grad_output);
+    if (bias_gradient_ != nullptr) {
+      // Each gradient goes to one place, so the pooled ones have the same sum as the full ones.
+      const int64_t plane = pool_ ? pool_->output().plane() : out_.plane();
+      engine_.SumRows(grad_output, spec_.outputs, plane * lanes, bias_gradient_);
+    }
     const float* full = pool_ ? SpreadGradient(lanes, grad_output) : grad_output;
     WeightGradient(lanes, PaddedInput(lanes, input), full);
     if (grad_input == nullptr) return;
@@ -103,16 +108,11 @@ class Convolution final : public WeightedOp<FloatOp> {
   }
 
  private:
+  // One row of windows.
   PoolPlane BandPlane(int64_t lanes) const {
-    return {lanes,
-            pool_->kernel_height,
-            static_cast<int>(out_.width()),
-            1,
-            static_cast<int>(pool_->output().width()),
-            pool_->kernel_height,
-            pool_->kernel_width,
-            pool_->stride,
-            0};
+    PoolingSpec band = *pool_;
+    band.input = {out_.channels(), pool_->kernel_height, out_.width()};
+    return PlaneOf(band, lanes);
   }
 
   void ForwardPooled(int64_t block, int64_t lanes, const float* input, float* output) {
@@ -133,24 +133,8 @@ class Convolution final : public WeightedOp<FloatOp> {
     }
   }
 
-  // Each gradient goes to one place, so the pooled ones have the same sum as the full ones.
-  void BiasGradient(int64_t lanes, const float* grad_output) {
-    const int64_t channel = (pool_ ? pool_->output().plane() : out_.plane()) * lanes;
-    engine_.Parallel(spec_.outputs, [&](int64_t c) {
-      bias_gradient_[c] = engine_.elementwise.sum(grad_output + c * channel, channel);
-    });
-  }
-
   const float* SpreadGradient(int64_t lanes, const float* grad_output) {
-    const PoolPlane plane = {lanes,
-                             static_cast<int>(out_.height()),
-                             static_cast<int>(out_.width()),
-                             static_cast<int>(pool_->output().height()),
-                             static_cast<int>(pool_->output().width()),
-                             pool_->kernel_height,
-                             pool_->kernel_width,
-                             pool_->stride,
-                             0};
+    const PoolPlane plane = PlaneOf(*pool_, lanes);
     const int64_t pooled = pool_->output().plane() * lanes;
     engine_.Parallel(out_.channels(), [&](int64_t c) {
       pooling_kernels_.max_backward(plane, place_.data() + c * pooled, grad_output + c * pooled,

@@ -1,5 +1,9 @@
 #include "models/ops/convolution/cpu_tap_product.h"
 
+#include <algorithm>
+
+#include "models/ops/convolution/cpu.h"
+
 namespace kumo::cpu {
 namespace {
 

@@ -34,10 +34,8 @@ class WinogradConvolution final : public WeightedOp<FloatOp> {
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
     if (bias_gradient_ != nullptr) {
-      const int64_t channel = out_.plane() * engine_.Lanes(pass.batch);
-      engine_.Parallel(spec_.outputs, [&](int64_t c) {
-        bias_gradient_[c] = engine_.elementwise.sum(grad_output + c * channel, channel);
-      });
+      engine_.SumRows(grad_output, spec_.outputs, out_.plane() * engine_.Lanes(pass.batch),
+                      bias_gradient_);
     }
     weight_products_.Run(pass.batch, input, grad_output, weight_gradient_);
     if (grad_input == nullptr) return;

@@ -1,5 +1,9 @@
 #include "models/ops/convolution/cpu_winograd_passes.h"
 
+#include <algorithm>
+
+#include "models/ops/convolution/cpu.h"
+
 namespace kumo::cpu {
 namespace {
 

@@ -10,8 +10,6 @@
 #include <memory>
 #include <optional>
 
-#include <glog/logging.h>
-
 #include "models/backend/cuda/ops.h"
 #include "models/ops/convolution/cuda_plan.h"
 #include "models/ops/pooling/cuda.h"
@@ -45,7 +43,7 @@ class Convolution final : public WeightedOp<UnaryOp> {
     WeightedOp::Bind(weights, gradients);
     copies_ = engine_.channels_last() || !IsAligned(weight_) || !IsAligned(weight_gradient_);
     if (!copies_ || filter_copy_.size() > 0) return;
-    const int64_t bytes = filter_size() * (engine_.channels_last() ? 2 : 4);
+    const int64_t bytes = filter_size() * engine_.element_bytes();
     filter_copy_ = DeviceArray<std::byte>(engine_, bytes, "cuDNN's copies of filters");
     gradient_copy_ = DeviceArray<std::byte>(engine_, bytes, "their gradients");
   }

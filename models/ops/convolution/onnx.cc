@@ -1,6 +1,5 @@
 // Convolution as Conv.
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include <glog/logging.h>
@@ -13,13 +12,11 @@ namespace kumo {
 OnnxValue OnnxForm(const ConvolutionSpec& spec, const OnnxNode& node) {
   CHECK(!spec.pool) << "a graph as its file has it";
   const OnnxValue input = node.builder.WithExtents(node.input(), PlaneExtents(spec.input));
-  std::vector<std::string> inputs = {input.name};
-  inputs.insert(inputs.end(), node.parameters.begin(), node.parameters.end());
   const int64_t pad = spec.pad;
   const int64_t stride = spec.stride;
   const int64_t dilation = spec.dilation;
   return node.builder.Add(
-      "Conv", inputs, PlaneExtents(spec.output()),
+      "Conv", node.OperandsOf(input), PlaneExtents(spec.output()),
       {{"kernel_shape", std::vector<int64_t>{spec.kernel_height, spec.kernel_width}},
        {"strides", std::vector<int64_t>{stride, stride}},
        {"pads", std::vector<int64_t>{pad, pad, pad, pad}},

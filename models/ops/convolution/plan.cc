@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 
 #include "models/ops/convolution/spec.h"
@@ -64,12 +65,12 @@ Result<ConvolutionSpec> ReadSpec(const LayerInput& input) {
   spec.pad = settings.pad();
   spec.dilation = OrElse(settings.dilation(), 1);
   spec.bias = !settings.no_bias();
-  const int64_t tall = int64_t{spec.kernel_height - 1} * spec.dilation + 1;
-  const int64_t wide = int64_t{spec.kernel_width - 1} * spec.dilation + 1;
-  if (tall > input.shape().height() + 2 * spec.pad || wide > input.shape().width() + 2 * spec.pad) {
-    return InvalidArgument("kernel must fit the input " + input.shape().ToString() + " with pad " +
-                           std::to_string(spec.pad) + ", covers " + std::to_string(tall) + "x" +
-                           std::to_string(wide));
+  if (spec.covered_height() > spec.input.height() + 2 * spec.pad ||
+      spec.covered_width() > spec.input.width() + 2 * spec.pad) {
+    return InvalidArgument("kernel must fit the input " + spec.input.ToString() + " with pad " +
+                           std::to_string(spec.pad) + ", covers " +
+                           std::to_string(spec.covered_height()) + "x" +
+                           std::to_string(spec.covered_width()));
   }
   return spec;
 }

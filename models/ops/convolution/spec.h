@@ -26,11 +26,12 @@ struct ConvolutionSpec {
   // g-th part of the input's channels. Divides both numbers. 1 if there is a pool.
   int groups = 1;
 
+  // Rows and columns of the input that a kernel covers.
+  int64_t covered_height() const { return int64_t{kernel_height - 1} * dilation + 1; }
+  int64_t covered_width() const { return int64_t{kernel_width - 1} * dilation + 1; }
   Shape output() const {  // before the pooling
-    const int64_t tall = int64_t{kernel_height - 1} * dilation + 1;
-    const int64_t wide = int64_t{kernel_width - 1} * dilation + 1;
-    return {outputs, (input.height() + 2 * pad - tall) / stride + 1,
-            (input.width() + 2 * pad - wide) / stride + 1};
+    return {outputs, (input.height() + 2 * pad - covered_height()) / stride + 1,
+            (input.width() + 2 * pad - covered_width()) / stride + 1};
   }
   int64_t channels_per_group() const { return input.channels() / groups; }
   // The convolution of one group.

@@ -7,12 +7,8 @@ namespace {
 Result<LayerPlan> PlanDropout(const LayerInput& input) {
   const float ratio = input.layer.dropout().ratio();
   KUMO_RETURN_IF_ERROR(CheckDropout("ratio", ratio));
-  const DropoutSpec spec = {input.shape(), ratio, input.index};
-  LayerPlan plan;
-  plan.spec = spec;
-  plan.output = input.shape();
-  plan.detail = "ratio " + RatioText(ratio);
-  return plan;
+  return PlanOfSameShape(input, DropoutSpec{input.shape(), ratio, input.index},
+                         "ratio " + RatioText(ratio));
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <memory>
 
-#include <glog/logging.h>
-
 #include "models/backend/cpu/ops.h"
 
 namespace kumo::cpu {

@@ -1,6 +1,5 @@
 // Fully connected layer as Gemm, or MatMul for each position.
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "models/onnx/forms.h"
@@ -17,7 +16,7 @@ OnnxValue PositionProductForm(const FullyConnectedSpec& spec, const OnnxNode& no
   if (spec.bias) {
     const OnnxValue bias =
         builder.Add("Reshape", {node.parameters[1], builder.Integers({spec.outputs, 1})}, {});
-    output = builder.Add("Add", {output.name, bias.name}, output.extents);
+    output = Plus(output, bias.name, &builder);
   }
   if (spec.activation) output = Activated(*spec.activation, 0, output, &builder);
   std::vector<int64_t> extents = node.input().extents;
@@ -30,10 +29,8 @@ OnnxValue PositionProductForm(const FullyConnectedSpec& spec, const OnnxNode& no
 OnnxValue OnnxForm(const FullyConnectedSpec& spec, const OnnxNode& node) {
   if (spec.positions > 1) return PositionProductForm(spec, node);
   const OnnxValue input = node.builder.WithExtents(node.input(), {spec.inputs});
-  std::vector<std::string> inputs = {input.name};
-  inputs.insert(inputs.end(), node.parameters.begin(), node.parameters.end());
   const OnnxValue output =
-      node.builder.Add("Gemm", inputs, {spec.outputs}, {{"transB", int64_t{1}}});
+      node.builder.Add("Gemm", node.OperandsOf(input), {spec.outputs}, {{"transB", int64_t{1}}});
   return spec.activation ? Activated(*spec.activation, 0, output, &node.builder) : output;
 }
 

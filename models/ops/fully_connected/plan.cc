@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 
 #include "models/ops/fully_connected/spec.h"

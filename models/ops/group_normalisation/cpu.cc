@@ -4,18 +4,18 @@
 #include <cstdint>
 #include <memory>
 
-#include <glog/logging.h>
-
 #include "models/backend/cpu/ops.h"
 #include "models/ops/group_normalisation/cpu_kernel.h"
 
 namespace kumo::cpu {
 namespace {
 
-class GroupNormalisation final : public FloatOp {
+// weight_ is the scale, bias_ the shift.
+class GroupNormalisation final : public WeightedOp<FloatOp> {
  public:
   GroupNormalisation(Engine& engine, const GroupNormalisationSpec& spec, int max_batch)
-      : engine_(engine),
+      : WeightedOp(true),
+        engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kGroupNormalisation)),
         spec_(spec),
         mean_(engine.memory, spec.groups * WholeLanes(max_batch), kWorkspace),
@@ -24,20 +24,12 @@ class GroupNormalisation final : public FloatOp {
   bool reads_input() const override { return true; }
   int64_t bytes() const override { return mean_.bytes() + inverse_.bytes(); }
 
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), 2u);
-    scale_ = weights[0];
-    shift_ = weights[1];
-    scale_gradient_ = gradients[0];
-    shift_gradient_ = gradients[1];
-  }
-
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     ForEachUnit(pass, [&](const SampleRows& rows, int64_t at, int64_t moments, int64_t tensor) {
       float* const mean = mean_.data() + moments;
       float* const inverse = inverse_.data() + moments;
       kernels_.moments(rows, input + at, spec_.epsilon, mean, inverse);
-      kernels_.normalise(rows, input + at, mean, inverse, scale_ + tensor, shift_ + tensor,
+      kernels_.normalise(rows, input + at, mean, inverse, weight_ + tensor, bias_ + tensor,
                          output + at);
     });
   }
@@ -48,7 +40,7 @@ class GroupNormalisation final : public FloatOp {
     if (grad_input == nullptr) return;
     ForEachUnit(pass, [&](const SampleRows& rows, int64_t at, int64_t moments, int64_t tensor) {
       kernels_.backward(rows, input + at, grad_output + at, mean_.data() + moments,
-                        inverse_.data() + moments, scale_ + tensor, grad_input + at);
+                        inverse_.data() + moments, weight_ + tensor, grad_input + at);
     });
   }
 
@@ -79,7 +71,7 @@ class GroupNormalisation final : public FloatOp {
         const int64_t tensor = row / per_scale();
         kernels_.gradients(per_scale(), lanes, input + row * lanes, grad_output + row * lanes,
                            mean_.data() + moments, inverse_.data() + moments,
-                           &shift_gradient_[tensor], &scale_gradient_[tensor]);
+                           &bias_gradient_[tensor], &weight_gradient_[tensor]);
       }
     });
   }
@@ -89,10 +81,6 @@ class GroupNormalisation final : public FloatOp {
   GroupNormalisationSpec spec_;
   DeviceArray<float> mean_;     // of the last Forward: by group and sample
   DeviceArray<float> inverse_;  // 1 / deviation
-  const float* scale_ = nullptr;
-  const float* shift_ = nullptr;
-  float* scale_gradient_ = nullptr;
-  float* shift_gradient_ = nullptr;
 };
 
 }  // namespace

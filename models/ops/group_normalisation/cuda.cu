@@ -6,25 +6,18 @@
 #include <cstdint>
 #include <memory>
 
-#include <glog/logging.h>
-
+#include "models/backend/cuda/normalisation.h"
 #include "models/backend/cuda/numbers.cuh"
 #include "models/backend/cuda/ops.h"
 
 namespace kumo::cuda {
 namespace {
 
-// Settings, statistics and tensors.
-struct GroupNumbers {
+// Statistics are of each sample's groups.
+struct GroupNumbers : NormalisationArrays {
   int groups = 1;
   bool elementwise = false;  // see GroupNormalisationSpec
   float epsilon = 0;
-  const float* scale = nullptr;
-  const float* shift = nullptr;
-  float* mean = nullptr;     // of each sample's groups
-  float* inverse = nullptr;  // 1 / their deviations
-  float* scale_gradient = nullptr;
-  float* shift_gradient = nullptr;
 };
 
 // SumOfBlock, in all threads.
@@ -206,51 +199,30 @@ cudaError_t GroupBackward(const Launch& launch, const ActivationShape& shape, co
   });
 }
 
-class GroupNormalisation final : public UnaryOp {
+class GroupNormalisation final : public Normalisation {
  public:
   GroupNormalisation(Engine& engine, const GroupNormalisationSpec& spec, int max_batch)
-      : engine_(engine),
-        shape_(spec.shape),
-        mean_(engine, int64_t{spec.groups} * max_batch, "group normalisation's means"),
-        inverse_(engine, int64_t{spec.groups} * max_batch, "group normalisation's deviations") {
-    numbers_.groups = spec.groups;
-    numbers_.elementwise = spec.elementwise;
-    numbers_.epsilon = spec.epsilon;
-    numbers_.mean = mean_.data();
-    numbers_.inverse = inverse_.data();
-  }
-
-  bool reads_input() const override { return true; }
-  int64_t bytes() const override { return mean_.bytes() + inverse_.bytes(); }
-
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), 2u);
-    numbers_.scale = weights[0];
-    numbers_.shift = weights[1];
-    numbers_.scale_gradient = gradients[0];
-    numbers_.shift_gradient = gradients[1];
-  }
+      : Normalisation(engine, spec.shape, true, int64_t{spec.groups} * max_batch,
+                      "group normalisation's"),
+        spec_(spec) {}
 
   void ForwardArray(const Pass& pass, const void* input, void* output) override {
-    KUMO_CUDA(engine_, NormaliseGroups(engine_.launch(), engine_.ShapeOf(shape_, pass.batch), input,
-                                       numbers_, output));
+    KUMO_CUDA(engine_, NormaliseGroups(engine_.launch(), ShapeOf(pass), input, numbers(), output));
   }
 
   void BackwardArray(const Pass& pass, const void* input, const void*, const void* grad_output,
                      void* grad_input) override {
     const Launch launch = engine_.launch();
-    const ActivationShape shape = engine_.ShapeOf(shape_, pass.batch);
-    KUMO_CUDA(engine_, GroupGradients(launch, shape, input, grad_output, numbers_));
+    const ActivationShape shape = ShapeOf(pass);
+    KUMO_CUDA(engine_, GroupGradients(launch, shape, input, grad_output, numbers()));
     if (grad_input == nullptr) return;
-    KUMO_CUDA(engine_, GroupBackward(launch, shape, input, grad_output, numbers_, grad_input));
+    KUMO_CUDA(engine_, GroupBackward(launch, shape, input, grad_output, numbers(), grad_input));
   }
 
  private:
-  Engine& engine_;
-  Shape shape_;
-  DeviceArray<float> mean_;     // of the last Forward
-  DeviceArray<float> inverse_;  // 1 / deviation
-  GroupNumbers numbers_;
+  GroupNumbers numbers() { return {arrays(), spec_.groups, spec_.elementwise, spec_.epsilon}; }
+
+  GroupNormalisationSpec spec_;
 };
 
 }  // namespace

@@ -12,8 +12,7 @@ OnnxValue OnnxForm(const GroupNormalisationSpec& spec, const OnnxNode& node) {
   OnnxBuilder& builder = node.builder;
   const std::vector<int64_t>& extents = node.input().extents;
   if (spec.elementwise) {
-    return builder.Add("LayerNormalization",
-                       {node.input().name, node.parameters[0], node.parameters[1]}, extents,
+    return builder.Add("LayerNormalization", node.OperandsOf(node.input()), extents,
                        {{"axis", int64_t{1}}, {"epsilon", spec.epsilon}});
   }
   // Groups as the channels of an instance normalisation; scale and shift are of our channels.

@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "models/ops/group_normalisation/spec.h"
 #include "models/ops/layer.h"
 
@@ -22,17 +24,9 @@ Result<LayerPlan> PlanGroupNormalisation(const LayerInput& input) {
   }
   if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
 
-  LayerPlan plan;
-  plan.spec = spec;
-  plan.output = input.shape();
-  plan.detail = "groups " + std::to_string(spec.groups);
-  const auto add = [&](const char* tensor, float start) {
-    plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, {channels},
-                                            Segment::kUndecayed, {}, ConstantInitialiser(start),
-                                            {}));
-  };
-  add("scale", 1);
-  add("shift", 0);
+  LayerPlan plan = PlanOfSameShape(input, spec, "groups " + std::to_string(spec.groups));
+  AddConstant(input, "scale", {channels}, Segment::kUndecayed, 1, &plan);
+  AddConstant(input, "shift", {channels}, Segment::kUndecayed, 0, &plan);
   return plan;
 }
 

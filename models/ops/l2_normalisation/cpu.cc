@@ -3,18 +3,18 @@
 #include <cstdint>
 #include <memory>
 
-#include <glog/logging.h>
-
 #include "models/backend/cpu/ops.h"
 #include "models/ops/l2_normalisation/cpu_kernel.h"
 
 namespace kumo::cpu {
 namespace {
 
-class L2Normalisation final : public FloatOp {
+// weight_ is the scale.
+class L2Normalisation final : public WeightedOp<FloatOp> {
  public:
   L2Normalisation(Engine& engine, const L2NormalisationSpec& spec, int max_batch)
-      : engine_(engine),
+      : WeightedOp(false),
+        engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kL2Normalisation)),
         spec_(spec),
         inverse_(engine.memory, spec.shape.plane() * WholeLanes(max_batch), kWorkspace) {}
@@ -22,16 +22,10 @@ class L2Normalisation final : public FloatOp {
   bool reads_input() const override { return true; }
   int64_t bytes() const override { return inverse_.bytes(); }
 
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), 1u);
-    scale_ = weights[0];
-    scale_gradient_ = gradients[0];
-  }
-
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t stride = Stride(pass);
     ForEachBlock(pass, [&](int64_t at) {
-      kernels_.normalise(spec_.shape.channels(), stride, input + at, spec_.epsilon, scale_,
+      kernels_.normalise(spec_.shape.channels(), stride, input + at, spec_.epsilon, weight_,
                          inverse_.data() + at, output + at);
     });
   }
@@ -40,13 +34,13 @@ class L2Normalisation final : public FloatOp {
                       float* grad_input) override {
     const int64_t stride = Stride(pass);
     engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
-      scale_gradient_[c] =
+      weight_gradient_[c] =
           kernels_.gradient(stride, input + c * stride, grad_output + c * stride, inverse_.data());
     });
     if (grad_input == nullptr) return;
     ForEachBlock(pass, [&](int64_t at) {
       kernels_.backward(spec_.shape.channels(), stride, input + at, grad_output + at,
-                        inverse_.data() + at, scale_, grad_input + at);
+                        inverse_.data() + at, weight_, grad_input + at);
     });
   }
 
@@ -67,8 +61,6 @@ class L2Normalisation final : public FloatOp {
   const L2NormalisationKernels& kernels_;
   L2NormalisationSpec spec_;
   DeviceArray<float> inverse_;  // of the last Forward: 1 / length, by position and sample
-  const float* scale_ = nullptr;
-  float* scale_gradient_ = nullptr;
 };
 
 }  // namespace

@@ -17,12 +17,9 @@ Result<LayerPlan> PlanL2Normalisation(const LayerInput& input) {
   spec.shape = input.shape();
   if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
 
-  LayerPlan plan;
-  plan.spec = spec;
-  plan.output = input.shape();
+  LayerPlan plan = PlanOfSameShape(input, spec);
   const float start = settings.scale() == 0.0f ? 20.0f : settings.scale();
-  plan.parameters.push_back(MakeParameter(input.layer.name(), "scale", {input.shape().channels()},
-                                          Segment::kUndecayed, {}, ConstantInitialiser(start), {}));
+  AddConstant(input, "scale", {spec.shape.channels()}, Segment::kUndecayed, start, &plan);
   return plan;
 }
 

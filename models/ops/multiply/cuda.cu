@@ -10,16 +10,11 @@ struct MultiplyFunction {
   __device__ static float Of2(float a, float b) { return a * b; }
 };
 
-cudaError_t Multiply(const Launch& launch, Precision precision, const void* a, const void* b,
-                     int64_t n, void* to) {
-  return LaunchMap2(launch, precision, MultiplyFunction(), a, b, n, to);
-}
-
 struct MultiplyArithmetic {
   static void Multiply(Engine& engine, const Shape& shape, int batch, const void* a, const void* b,
                        void* to) {
-    KUMO_CUDA(engine,
-              cuda::Multiply(engine.launch(), engine.precision(), a, b, shape.size() * batch, to));
+    KUMO_CUDA(engine, LaunchMap2(engine.launch(), engine.precision(), MultiplyFunction(), a, b,
+                                 shape.size() * batch, to));
   }
 };
 

@@ -6,10 +6,7 @@ namespace {
 
 Result<LayerPlan> PlanMultiply(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckSameShape(input));
-  LayerPlan plan;
-  plan.spec = MultiplySpec{input.shape()};
-  plan.output = input.shape();
-  return plan;
+  return PlanOfSameShape(input, MultiplySpec{input.shape()});
 }
 
 }  // namespace

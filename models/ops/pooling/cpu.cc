@@ -5,10 +5,9 @@
 #include <glog/logging.h>
 
 #include "models/backend/cpu/ops.h"
-#include "models/ops/pooling/cpu_kernel.h"
+#include "models/ops/pooling/cpu.h"
 
 namespace kumo::cpu {
-namespace {
 
 PoolPlane PlaneOf(const PoolingSpec& spec, int64_t lanes) {
   const Shape out = spec.output();
@@ -22,6 +21,8 @@ PoolPlane PlaneOf(const PoolingSpec& spec, int64_t lanes) {
           spec.stride,
           spec.pad};
 }
+
+namespace {
 
 class MaxPooling final : public FloatOp {
  public:

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <memory>
 
-#include <glog/logging.h>
-
 #include "models/backend/cpu/ops.h"
 #include "models/ops/group_normalisation/cpu_kernel.h"
 #include "models/ops/position_normalisation/cpu_kernel.h"
@@ -13,10 +11,12 @@
 namespace kumo::cpu {
 namespace {
 
-class PositionNormalisation final : public FloatOp {
+// weight_ is the scale, bias_ the shift.
+class PositionNormalisation final : public WeightedOp<FloatOp> {
  public:
   PositionNormalisation(Engine& engine, const PositionNormalisationSpec& spec, int max_batch)
-      : engine_(engine),
+      : WeightedOp(spec.shift),
+        engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kPositionNormalisation)),
         spec_(spec),
         mean_(engine.memory, spec.shape.plane() * WholeLanes(max_batch), kWorkspace),
@@ -25,18 +25,10 @@ class PositionNormalisation final : public FloatOp {
   bool reads_input() const override { return true; }
   int64_t bytes() const override { return mean_.bytes() + inverse_.bytes(); }
 
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), spec_.shift ? 2u : 1u);
-    scale_ = weights[0];
-    scale_gradient_ = gradients[0];
-    shift_ = spec_.shift ? weights[1] : nullptr;
-    shift_gradient_ = spec_.shift ? gradients[1] : nullptr;
-  }
-
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     ForEachPiece(pass, [&](const PositionRows& rows, int64_t at) {
       kernels_.moments(rows, input + at, spec_.epsilon, mean_.data() + at, inverse_.data() + at);
-      kernels_.normalise(rows, input + at, mean_.data() + at, inverse_.data() + at, scale_, shift_,
+      kernels_.normalise(rows, input + at, mean_.data() + at, inverse_.data() + at, weight_, bias_,
                          output + at);
     });
   }
@@ -48,13 +40,13 @@ class PositionNormalisation final : public FloatOp {
       float shift = 0;
       KUMO_AT_ISA(engine_.isa, kGroupNormalisation)
           .gradients(1, stride, input + c * stride, grad_output + c * stride, mean_.data(),
-                     inverse_.data(), &shift, &scale_gradient_[c]);
-      if (shift_gradient_ != nullptr) shift_gradient_[c] = shift;
+                     inverse_.data(), &shift, &weight_gradient_[c]);
+      if (bias_gradient_ != nullptr) bias_gradient_[c] = shift;
     });
     if (grad_input == nullptr) return;
     ForEachPiece(pass, [&](const PositionRows& rows, int64_t at) {
       kernels_.backward(rows, input + at, grad_output + at, mean_.data() + at, inverse_.data() + at,
-                        scale_, grad_input + at);
+                        weight_, grad_input + at);
     });
   }
 
@@ -77,10 +69,6 @@ class PositionNormalisation final : public FloatOp {
   PositionNormalisationSpec spec_;
   DeviceArray<float> mean_;     // of the last Forward, by position and sample
   DeviceArray<float> inverse_;  // 1 / deviation
-  const float* scale_ = nullptr;
-  const float* shift_ = nullptr;
-  float* scale_gradient_ = nullptr;
-  float* shift_gradient_ = nullptr;
 };
 
 }  // namespace

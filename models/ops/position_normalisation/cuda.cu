@@ -5,23 +5,16 @@
 #include <cstdint>
 #include <memory>
 
-#include <glog/logging.h>
-
+#include "models/backend/cuda/normalisation.h"
 #include "models/backend/cuda/numbers.cuh"
 #include "models/backend/cuda/ops.h"
 
 namespace kumo::cuda {
 namespace {
 
-// Settings, statistics of each position [batch x plane], and tensors [channels]. shift may be null.
-struct PositionNumbers {
+// Statistics are of each position [batch x plane], tensors [channels].
+struct PositionNumbers : NormalisationArrays {
   float epsilon = 0;
-  const float* scale = nullptr;
-  const float* shift = nullptr;
-  float* mean = nullptr;
-  float* inverse = nullptr;  // 1 / the deviation
-  float* scale_gradient = nullptr;
-  float* shift_gradient = nullptr;
 };
 
 // The channels at one position, and which of them a thread is for.
@@ -155,51 +148,30 @@ cudaError_t PositionBackward(const Launch& launch, const ActivationShape& shape,
   });
 }
 
-class PositionNormalisation final : public UnaryOp {
+class PositionNormalisation final : public Normalisation {
  public:
   PositionNormalisation(Engine& engine, const PositionNormalisationSpec& spec, int max_batch)
-      : engine_(engine),
-        spec_(spec),
-        mean_(engine, spec.shape.plane() * max_batch, "positions' means"),
-        inverse_(engine, spec.shape.plane() * max_batch, "positions' deviations") {}
-
-  bool reads_input() const override { return true; }
-  int64_t bytes() const override { return mean_.bytes() + inverse_.bytes(); }
-
-  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
-    CHECK_EQ(weights.size(), spec_.shift ? 2u : 1u);
-    numbers_ = {};
-    numbers_.epsilon = spec_.epsilon;
-    numbers_.mean = mean_.data();
-    numbers_.inverse = inverse_.data();
-    numbers_.scale = weights[0];
-    numbers_.scale_gradient = gradients[0];
-    if (!spec_.shift) return;
-    numbers_.shift = weights[1];
-    numbers_.shift_gradient = gradients[1];
-  }
+      : Normalisation(engine, spec.shape, spec.shift, spec.shape.plane() * max_batch, "positions'"),
+        epsilon_(spec.epsilon) {}
 
   void ForwardArray(const Pass& pass, const void* input, void* output) override {
     KUMO_CUDA(engine_,
-              NormalisePositions(engine_.launch(), engine_.ShapeOf(spec_.shape, pass.batch), input,
-                                 numbers_, output));
+              NormalisePositions(engine_.launch(), ShapeOf(pass), input, numbers(), output));
   }
 
   void BackwardArray(const Pass& pass, const void* input, const void*, const void* grad_output,
                      void* grad_input) override {
     const Launch launch = engine_.launch();
-    const ActivationShape shape = engine_.ShapeOf(spec_.shape, pass.batch);
-    KUMO_CUDA(engine_, PositionGradients(launch, shape, input, grad_output, numbers_));
+    const ActivationShape shape = ShapeOf(pass);
+    KUMO_CUDA(engine_, PositionGradients(launch, shape, input, grad_output, numbers()));
     if (grad_input == nullptr) return;
-    KUMO_CUDA(engine_, PositionBackward(launch, shape, input, grad_output, numbers_, grad_input));
+    KUMO_CUDA(engine_, PositionBackward(launch, shape, input, grad_output, numbers(), grad_input));
   }
 
  private:
-  Engine& engine_;
-  PositionNormalisationSpec spec_;
-  DeviceArray<float> mean_;     // of the last Forward
-  DeviceArray<float> inverse_;  // 1 / deviation
-  PositionNumbers numbers_;
+  PositionNumbers numbers() { return {arrays(), epsilon_}; }
+
+  float epsilon_;
 };
 
 }  // namespace

@@ -1,7 +1,5 @@
 // Layer normalisation of positions as LayerNormalization.
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "models/onnx/forms.h"
 #include "models/ops/position_normalisation/spec.h"
@@ -12,10 +10,9 @@ OnnxValue OnnxForm(const PositionNormalisationSpec& spec, const OnnxNode& node) 
   OnnxBuilder& builder = node.builder;
   const OnnxValue last =
       Transposed(builder.WithExtents(node.input(), SequenceExtents(spec.shape)), &builder);
-  std::vector<std::string> inputs = {last.name};
-  inputs.insert(inputs.end(), node.parameters.begin(), node.parameters.end());
-  const OnnxValue normalised = builder.Add("LayerNormalization", inputs, last.extents,
-                                           {{"axis", int64_t{2}}, {"epsilon", spec.epsilon}});
+  const OnnxValue normalised =
+      builder.Add("LayerNormalization", node.OperandsOf(last), last.extents,
+                  {{"axis", int64_t{2}}, {"epsilon", spec.epsilon}});
   return builder.WithExtents(Transposed(normalised, &builder), node.input().extents);
 }
 

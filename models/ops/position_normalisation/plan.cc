@@ -1,3 +1,6 @@
+// Layer layer_normalisation: per position it is this op, else a group normalisation of one group.
+#include <cstdint>
+
 #include "models/ops/group_normalisation/spec.h"
 #include "models/ops/layer.h"
 #include "models/ops/position_normalisation/spec.h"
@@ -15,17 +18,10 @@ Result<LayerPlan> PlanPerPosition(const LayerInput& input) {
   spec.shape = input.shape();
   spec.shift = !settings.no_shift();
   if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
-  LayerPlan plan;
-  plan.spec = spec;
-  plan.output = spec.shape;
-  plan.detail = "per position";
-  const auto add = [&](const char* tensor, float start) {
-    plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, {spec.shape.channels()},
-                                            Segment::kUndecayed, {}, ConstantInitialiser(start),
-                                            {}));
-  };
-  add("scale", 1);
-  if (spec.shift) add("shift", 0);
+  LayerPlan plan = PlanOfSameShape(input, spec, "per position");
+  const int64_t channels = spec.shape.channels();
+  AddConstant(input, "scale", {channels}, Segment::kUndecayed, 1, &plan);
+  if (spec.shift) AddConstant(input, "shift", {channels}, Segment::kUndecayed, 0, &plan);
   return plan;
 }
 
@@ -43,16 +39,9 @@ Result<LayerPlan> PlanLayerNormalisation(const LayerInput& input) {
   spec.elementwise = true;
   if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
 
-  LayerPlan plan;
-  plan.spec = spec;
-  plan.output = shape;
-  const auto add = [&](const char* tensor, float start) {
-    plan.parameters.push_back(MakeParameter(input.layer.name(), tensor, shape.extents(),
-                                            Segment::kUndecayed, {}, ConstantInitialiser(start),
-                                            {}));
-  };
-  add("scale", 1);
-  add("shift", 0);
+  LayerPlan plan = PlanOfSameShape(input, spec);
+  AddConstant(input, "scale", shape.extents(), Segment::kUndecayed, 1, &plan);
+  AddConstant(input, "shift", shape.extents(), Segment::kUndecayed, 0, &plan);
   return plan;
 }
 

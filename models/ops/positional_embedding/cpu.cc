@@ -3,8 +3,6 @@
 #include <cstring>
 #include <memory>
 
-#include <glog/logging.h>
-
 #include "models/backend/cpu/ops.h"
 
 namespace kumo::cpu {

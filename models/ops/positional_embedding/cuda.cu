@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <memory>
 
-#include <glog/logging.h>
-
 #include "models/backend/cuda/numbers.cuh"
 #include "models/backend/cuda/ops.h"
 

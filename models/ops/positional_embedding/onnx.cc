@@ -12,7 +12,7 @@ OnnxValue OnnxForm(const PositionalEmbeddingSpec& spec, const OnnxNode& node) {
   const OnnxValue input = builder.WithExtents(node.input(), SequenceExtents(spec.shape));
   const OnnxValue vectors =
       builder.Add("Transpose", {node.parameters[0]}, {}, {{"perm", std::vector<int64_t>{1, 0}}});
-  const OnnxValue sum = builder.Add("Add", {input.name, vectors.name}, input.extents);
+  const OnnxValue sum = Plus(input, vectors.name, &builder);
   return builder.WithExtents(sum, node.input().extents);
 }
 

@@ -9,9 +9,7 @@ Result<LayerPlan> PlanPositionalEmbedding(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckSequence(input));
   KUMO_RETURN_IF_ERROR(CheckInitialiser(settings.weight()).WithContext("weight"));
   const Shape& shape = input.shape();
-  LayerPlan plan;
-  plan.spec = PositionalEmbeddingSpec{shape};
-  plan.output = shape;
+  LayerPlan plan = PlanOfSameShape(input, PositionalEmbeddingSpec{shape});
   plan.parameters.push_back(MakeParameter(
       input.layer.name(), "weight", {shape.plane(), shape.channels()}, Segment::kDecayed,
       settings.weight(), NormalInitialiser(1), {1, shape.channels()}));

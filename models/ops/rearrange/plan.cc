@@ -32,13 +32,7 @@ Result<LayerPlan> PlanReshape(const LayerInput& input) {
   }
   LayerPlan plan;
   plan.output = Shape(extents);
-  RearrangeSpec spec = {input.shape(), plan.output, std::vector<int64_t>(plan.output.rank())};
-  int64_t stride = 1;
-  for (int axis = plan.output.rank(); axis-- > 0;) {
-    spec.strides[axis] = stride;
-    stride *= plan.output.extent(axis);
-  }
-  plan.spec = std::move(spec);
+  plan.spec = RearrangeSpec{input.shape(), plan.output, RowMajorStrides(plan.output.extents())};
   return plan;
 }
 
@@ -47,8 +41,9 @@ Result<LayerPlan> PlanPermute(const LayerInput& input) {
   const Shape& shape = input.shape();
   const int rank = settings.axes_size();
   KUMO_RETURN_IF_ERROR(CheckRange("the number of axes", rank, shape.rank(), kMostRank));
-  std::vector<int64_t> strides(rank, 1);
-  for (int axis = rank - 1; axis-- > 0;) strides[axis] = strides[axis + 1] * shape.extent(axis + 1);
+  std::vector<int64_t> from = shape.extents();
+  from.resize(rank, 1);
+  const std::vector<int64_t> strides = RowMajorStrides(from);
   std::vector<bool> taken(rank);
   std::vector<int64_t> extents;
   std::vector<int64_t> moved;
@@ -78,9 +73,7 @@ Result<LayerPlan> PlanSlice(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckRange("begin", settings.begin(), 0, extent - 1));
   KUMO_RETURN_IF_ERROR(CheckRange("end", settings.end(), settings.begin() + 1, extent));
   std::vector<int64_t> extents = shape.extents();
-  std::vector<int64_t> strides(extents.size(), 1);
-  for (size_t axis = strides.size() - 1; axis-- > 0;)
-    strides[axis] = strides[axis + 1] * extents[axis + 1];
+  std::vector<int64_t> strides = RowMajorStrides(extents);
   const int64_t offset = settings.begin() * strides[settings.axis()];
   extents[settings.axis()] = settings.end() - settings.begin();
   LayerPlan plan;

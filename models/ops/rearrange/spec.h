@@ -9,6 +9,15 @@
 
 namespace kumo {
 
+// Elements between neighbours along each axis of an array in row-major order.
+inline std::vector<int64_t> RowMajorStrides(const std::vector<int64_t>& extents) {
+  std::vector<int64_t> strides(extents.size(), 1);
+  for (size_t axis = extents.size(); axis-- > 1;) {
+    strides[axis - 1] = strides[axis] * extents[axis];
+  }
+  return strides;
+}
+
 // Element (i_0, i_1, ...) of the output is element offset + sum i_a stride_a of the input, in
 // row-major order. No element is taken twice.
 struct RearrangeSpec {
@@ -29,11 +38,9 @@ struct RearrangeSpec {
   // Whether all elements keep their places.
   bool keeps_order() const {
     if (output.size() != input.size()) return false;
-    int64_t stride = 1;
-    for (size_t axis = strides.size(); axis-- > 0;) {
-      const int64_t extent = output.extent(static_cast<int>(axis));
-      if (extent > 1 && strides[axis] != stride) return false;
-      stride *= extent;
+    const std::vector<int64_t> row_major = RowMajorStrides(output.extents());
+    for (size_t axis = 0; axis < strides.size(); ++axis) {
+      if (output.extents()[axis] > 1 && strides[axis] != row_major[axis]) return false;
     }
     return true;
   }
