@@ -112,13 +112,16 @@ TEST(OptionTable, BoundsThemselvesAreAllowedAndBeyondThemIsNot) {
   EXPECT_FALSE(table.Find("schedule.step")->read("inf", &e).ok());
 }
 
-// Rules, schedules and optimisers rely on it.
+// Rules, schedules and optimisers rely on it. The parser adds the key to the message.
 TEST(OptionTable, NumbersOfTheMathematicsHaveBounds) {
   const OptionTable table;
   const auto refuses = [&](const char* key, std::initializer_list<const char*> values) {
     Experiment e;
+    const Option& option = *table.Find(key);
     for (const char* value : values) {
-      EXPECT_FALSE(table.Find(key)->read(value, &e).ok()) << key << " = " << value;
+      const Status status = option.read(value, &e);
+      EXPECT_FALSE(status.ok()) << key << " = " << value;
+      EXPECT_THAT(status.message(), HasSubstr(option.allowed.Text())) << key << " = " << value;
     }
   };
   for (const char* key : {"optimiser.momentum", "optimiser.beta1", "optimiser.beta2",
