@@ -12,8 +12,8 @@ namespace kumo {
 namespace {
 
 constexpr size_t kWindow = 4;  // pieces
-constexpr TimeUs kAskAgain = 2 * kSecond;
-constexpr size_t kLongestFailure = 1000;
+constexpr TimeUs kPieceTimeout = 2 * kSecond;
+constexpr size_t kLongestQuote = 1000;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Result<FileFetch> FileFetch::OfShard(PeerName from, int64_t version, const check
                                      uint64_t piece_bytes, uint64_t number) {
   const auto numbers = ParseShardFileName(file.name());
   if (!numbers || file.bytes() == 0) {
-    return DataLoss(Printable(file.name(), kLongestFailure) + " is not the name of a shard file");
+    return DataLoss(Printable(file.name(), kLongestQuote) + " is not the name of a shard file");
   }
   wire::FilePiece which;
   which.set_version(version);
@@ -52,7 +52,7 @@ void FileFetch::OnMessage(const PeerName& from, const Message& message, StepCont
   const uint64_t offset = piece.offset();
   if (!asked_.contains(offset) || offset < handed_on_ || arrived_.contains(offset)) return;
   if (!piece.failure().empty()) {
-    status_ = DataLoss(from_ + ": " + Printable(piece.failure(), kLongestFailure));
+    status_ = DataLoss(from_ + ": " + Printable(piece.failure(), kLongestQuote));
   } else if (!TakeSize(piece, message.payload.bytes.size())) {
     status_ =
         DataLoss(from_ + " sent " + std::to_string(message.payload.bytes.size()) +
@@ -113,7 +113,7 @@ void FileFetch::Tick(StepContext* context) {
   }
   for (auto& [offset, ask_at] : asked_) {
     if (context->now < ask_at || offset < handed_on_ || arrived_.contains(offset)) continue;
-    ask_at = context->now + kAskAgain;
+    ask_at = context->now + kPieceTimeout;
     SendAction ask{from_, {}};
     ask.message.header.set_type(wire::FETCH_FILE);
     wire::FilePiece* const piece = ask.message.header.mutable_file_piece();

@@ -11,7 +11,7 @@ namespace {
 // A message is lost only with its connection, and a slow network may take seconds to deliver it.
 constexpr TimeUs kFirstInterval = 2 * kSecond;
 // A holder that has not joined the new generation yet does so in a moment.
-constexpr TimeUs kSoon = 100 * kMillisecond;
+constexpr TimeUs kUnheardInterval = 100 * kMillisecond;
 constexpr TimeUs kLastInterval = 20 * kSecond;
 
 }  // namespace
@@ -22,7 +22,7 @@ void Replicator::Send(int chunk, int64_t number, const Version& version,
                       const std::shared_ptr<const wire::CoordinatorState>& coordinator_state,
                       StepContext* context) {
   Sent sent;
-  sent.interval = unheard_ ? kSoon : kFirstInterval;
+  sent.interval = unheard_ ? kUnheardInterval : kFirstInterval;
   for (const VersionArray& array : ArraysOf(version)) {
     Message& message = sent.arrays[array.number];
     message.header.set_type(wire::REPLICATE);
