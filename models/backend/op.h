@@ -37,13 +37,14 @@ class Op {
   virtual void Bind(std::span<float* const> weights, std::span<float* const> gradients);
   virtual void Forward(const Pass& pass, std::span<const void* const> inputs,
                        std::span<void* const> outputs) = 0;
-  // Overwrites the parameters' gradients and those of grad_inputs that are not null.
+  // Arrays of Backward.
   struct Gradients {
     std::span<const void* const> inputs;   // as in Forward; empty if reads_input() is false
     std::span<const void* const> outputs;  // as in Forward; empty if reads_output() is false
     std::span<const void* const> grad_outputs;
-    std::span<void* const> grad_inputs;
+    std::span<void* const> grad_inputs;  // null: nobody needs it
   };
+  // Overwrites the parameters' gradients and those of grad_inputs that are not null.
   virtual void Backward(const Pass& pass, const Gradients& arrays) = 0;
 
   // Whether outputs[0] may be inputs[0], and grad_inputs[0] grad_outputs[0].

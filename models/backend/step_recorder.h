@@ -26,16 +26,17 @@ class StepRecorder {
 
   // Sets the parameters of the following steps.
   virtual void SetStep(const StepParameters& step) = 0;
-  // Does `work`, which queues a step. Requires the same work on the same arrays with the same marks
-  // for the same key, but for the parameters of SetStep: a device may record the work once and then
-  // repeat the recording.
+  // Identifies the work of a step.
   struct StepKey {
     int batch = 0;
     bool optimises = false;
-    const void* state =
-        nullptr;  // an array that only this work uses, if the other fields do not identify it
+    // An array that only this work uses, if the other fields do not identify the work.
+    const void* state = nullptr;
     auto operator<=>(const StepKey&) const = default;
   };
+  // Does `work`, which queues a step. Requires the same work on the same arrays with the same marks
+  // for the same key, but for the parameters of SetStep: a device may record the work once and then
+  // repeat the recording.
   virtual void Repeat(const StepKey& key, const std::function<void()>& work) = 0;
   // Names the layer whose ops are called from now on, for failures. The name is borrowed until the
   // next call. Null: no layer.

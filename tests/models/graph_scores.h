@@ -1,6 +1,7 @@
 // What a graph makes of inputs, on the CPU, as it is in use.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>

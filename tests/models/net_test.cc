@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

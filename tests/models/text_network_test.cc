@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

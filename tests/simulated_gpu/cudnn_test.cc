@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "tests/models/reference.h"
+#include "tests/models/ops/reference.h"
 #include "tests/simulated_gpu/numbers.h"
 #include "tests/simulated_gpu/simulated_gpu.h"
 

@@ -1,4 +1,5 @@
-// Kernels of the CUDA backend itself; ops keep theirs in ops/*/cuda.cu. Each function queues one
+// Kernels of the CUDA backend itself; ops and losses keep theirs in ops/*/cuda.cu
+// and losses/. Each function queues one
 // kernel or two and returns whether they could be launched. Arrays are in device memory.
 #pragma once
 
@@ -69,11 +70,6 @@ size_t ChannelScratch(const ActivationShape& shape);
 // bias_gradient[c]: the sum of the channel's gradients.
 cudaError_t BiasGradient(const Launch& launch, const ActivationShape& shape, const void* gradient,
                          void* scratch, float* bias_gradient);
-
-// --- add_losses_kernel.cu. Adds what positions (or numbers) add to so many sums, in a fixed order:
-// a sample's are the means over its positions.
-cudaError_t AddLosses(const Launch& launch, int64_t batch, int64_t positions, int count,
-                      const float* of_positions, double* sums);
 
 // --- gradient_norm_kernel.cu. See ArenaArithmetic::MeasureGradients.
 // Doubles of scratch memory that n gradients need.

@@ -6,6 +6,7 @@
 
 #include "models/backend/cuda/numbers.cuh"
 #include "models/backend/cuda/ops.h"
+#include "models/losses/cuda_sums.h"
 
 namespace kumo::cuda {
 namespace {

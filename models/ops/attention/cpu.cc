@@ -18,8 +18,8 @@
 #include <memory>
 
 #include "models/backend/cpu/ops.h"
-#include "models/backend/dropout_stream.h"
 #include "models/ops/attention/cpu_kernel.h"
+#include "models/ops/dropout/stream.h"
 
 namespace kumo::cpu {
 namespace {

@@ -3,7 +3,7 @@
 // transformed to 36 numbers, its frequencies; at each frequency a product of matrices mixes the
 // channels; the products are transformed back. Samples are in the vector lanes, so that a transform
 // is a few additions of vectors (cpu_winograd_kernel.cc has the formulas). The rounding error is
-// larger than that of a plain sum: convolution_ways_test.cc has its bound.
+// larger than that of a plain sum: tests/models/ops/convolution/ways_test.cc has its bound.
 //
 // Columns are the lanes of tiles, which are numbered row by row of the plane. For few samples a
 // tile's columns are 4 or 8 lanes: the transforms, a small part, still work on whole vectors, the

@@ -109,9 +109,9 @@ class Convolution final : public WeightedOp<UnaryOp> {
   Engine& engine_;
   ConvolutionSpec spec_;
   bool copies_ = false;  // whether cuDNN works on copies of its own
-  DeviceArray<std::byte>
-      filter_copy_;  // 16-bit activations: outputs x kernel x channels of a group
-  DeviceArray<std::byte> gradient_copy_;  // likewise
+  // Of 16-bit activations [outputs][kernel][channels of a group], else as the filter is.
+  DeviceArray<std::byte> filter_copy_;
+  DeviceArray<std::byte> gradient_copy_;
   std::optional<Pooling> pool_;
   DeviceArray<std::byte> convolved_;       // before pooling
   DeviceArray<std::byte> grad_convolved_;  // likewise

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "models/backend/cpu/ops.h"
-#include "models/backend/dropout_stream.h"
+#include "models/ops/dropout/stream.h"
 
 namespace kumo::cpu {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "models/backend/cuda/dropout_stream.cuh"
 #include "models/backend/cuda/numbers.cuh"
 #include "models/backend/cuda/ops.h"
+#include "models/ops/dropout/stream.cuh"
 
 namespace kumo::cuda {
 namespace {

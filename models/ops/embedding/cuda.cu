@@ -41,7 +41,7 @@ __global__ void EmbeddingGradientKernel(ActivationShape shape, const int32_t* wo
   }
 }
 
-// [vocabulary][channels].
+// weight: [vocabulary][channels].
 cudaError_t Embed(const Launch& launch, const ActivationShape& shape, const int32_t* words,
                   const float* weight, void* y) {
   return WithNumber(shape.precision, [&](auto number) {

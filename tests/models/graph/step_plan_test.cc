@@ -3,6 +3,7 @@
 // without being allowed to shows as another number.
 #include "models/graph/step_plan.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

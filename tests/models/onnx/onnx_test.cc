@@ -16,7 +16,7 @@
 #include "models/ops/layer.h"
 #include "tests/models/branched_network.h"
 #include "tests/models/graph_scores.h"
-#include "tests/models/layer_cases.h"
+#include "tests/models/ops/layer_cases.h"
 #include "tests/scratch_directory.h"
 
 namespace kumo {

@@ -15,8 +15,8 @@
 #include "common/base/rng.h"
 #include "models/losses/loss.h"
 #include "models/ops/layer.h"
-#include "tests/models/layer_on_device.h"
-#include "tests/models/reference.h"
+#include "tests/models/ops/layer_on_device.h"
+#include "tests/models/ops/reference.h"
 
 namespace kumo {
 namespace {

@@ -5,7 +5,7 @@
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "tests/models/numbers.h"
-#include "tests/models/reference.h"
+#include "tests/models/ops/reference.h"
 #include "tests/models/single_arrays.h"
 
 namespace kumo {

@@ -10,7 +10,7 @@
 
 #include "models/backend/cpu/layout.h"
 #include "models/ops/convolution/cpu.h"
-#include "tests/models/layer_on_device.h"
+#include "tests/models/ops/layer_on_device.h"
 
 namespace kumo {
 namespace {

@@ -1,4 +1,5 @@
-// Sums over a minibatch of the terms that its positions add to the metrics of a loss.
+#include "models/losses/cuda_sums.h"
+
 #include "models/backend/cuda/grid.cuh"
 
 namespace kumo::cuda {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/models/layer_on_device.h"
+#include "tests/models/ops/layer_on_device.h"
 
 namespace kumo {
 namespace {

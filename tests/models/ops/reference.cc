@@ -1,4 +1,4 @@
-#include "tests/models/reference.h"
+#include "tests/models/ops/reference.h"
 
 #include <algorithm>
 #include <cmath>

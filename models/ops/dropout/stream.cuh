@@ -1,4 +1,4 @@
-// Random stream of dropout on the device (models/backend/dropout_stream.h): Philox4x32-10
+// Random stream of dropout on the device (models/ops/dropout/stream.h): Philox4x32-10
 // (common/base/rng.h) at any position, so that masks need not be kept.
 #pragma once
 

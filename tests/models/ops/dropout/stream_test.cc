@@ -1,5 +1,5 @@
 // The streams that tell what a training step drops.
-#include "models/backend/dropout_stream.h"
+#include "models/ops/dropout/stream.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,9 @@
 // What the CUDA backend owes to the CPU's: the same bits where codecs, optimisers and masks are
 // concerned. Layers are held against the plain reference in layer_test.cc, on this device too, and
-// whole networks against the CPU in cuda_training_test.cc.
+// whole networks against the CPU in training_test.cc.
 #include "models/backend/cuda/cuda_backend.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>

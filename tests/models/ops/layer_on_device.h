@@ -20,8 +20,8 @@
 #include "models/backend/cuda/cuda_backend.h"
 #include "models/ops/layer.h"
 #include "tests/models/gpu_under_test.h"
-#include "tests/models/layer_cases.h"
 #include "tests/models/numbers.h"
+#include "tests/models/ops/layer_cases.h"
 
 namespace kumo {
 

@@ -1,4 +1,4 @@
-#include "tests/models/layer_cases.h"
+#include "tests/models/ops/layer_cases.h"
 
 namespace kumo {
 

@@ -13,7 +13,7 @@
 
 #include "common/base/rng.h"
 #include "models/losses/loss.h"
-#include "tests/models/layer_on_device.h"
+#include "tests/models/ops/layer_on_device.h"
 
 namespace kumo {
 namespace {
