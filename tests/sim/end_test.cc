@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/common/job/small_job.h"
-#include "tests/sim/cluster.h"
+#include "tests/sim/cluster_harness.h"
 
 namespace kumo::sim {
 namespace {
@@ -27,8 +27,6 @@ SimSettings JobOf(int servers, int workers, uint64_t seed = 1) {
   e.cluster.chunk_kib = 2;
   return settings;
 }
-
-SimResult RunJob(const SimSettings& settings) { return Cluster(settings, nullptr).Run(); }
 
 TEST(TheEnd, NobodyLingersWhateverTheNumberOfServersAndWorkers) {
   for (const int servers : {1, 2, 3, 5}) {
