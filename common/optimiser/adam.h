@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/optimiser/kernel.h"
+#include "common/optimiser/sgd.h"
 
 namespace kumo::KUMO_ISA {
 
@@ -23,7 +24,7 @@ struct Adam {
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& mean,
                               float& square) {
-    return AdamNext(s, s.scale * gradient + s.weight_decay * w, w, mean, square);
+    return AdamNext(s, Decayed(s, gradient, w), w, mean, square);
   }
 };
 

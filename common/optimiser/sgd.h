@@ -5,12 +5,17 @@
 
 namespace kumo::KUMO_ISA {
 
+// The gradient of the loss with the penalty weight_decay w^2 / 2.
+KUMO_STEP float Decayed(const StepNumbers& s, float gradient, float w) {
+  return s.scale * gradient + s.weight_decay * w;
+}
+
 struct Sgd {
   static constexpr OptimiserTraits kTraits = {
       .type = OptimiserType::kSgd, .name = "sgd", .help = "stochastic gradient descent"};
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float&, float&) {
-    const float g = s.scale * gradient + s.weight_decay * w;
+    const float g = Decayed(s, gradient, w);
     return w - s.learning_rate * g;
   }
 };
@@ -25,7 +30,7 @@ struct Momentum {
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& velocity,
                               float&) {
-    const float g = s.scale * gradient + s.weight_decay * w;
+    const float g = Decayed(s, gradient, w);
     velocity = s.momentum * velocity + g;
     return w - s.learning_rate * velocity;
   }
@@ -41,7 +46,7 @@ struct Nesterov {
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& velocity,
                               float&) {
-    const float g = s.scale * gradient + s.weight_decay * w;
+    const float g = Decayed(s, gradient, w);
     velocity = s.momentum * velocity + g;
     return w - s.learning_rate * (g + s.momentum * velocity);
   }
