@@ -185,7 +185,7 @@ TEST(Announcements, ASuccessorIsToldWhatTheRoundThatStartsIsToDo) {
 using test::Fleet;
 using test::SmallJob;
 
-wire::JobStatus Asked(Fleet* fleet, const PeerName& by) {
+wire::JobStatus StatusAskedBy(Fleet* fleet, const PeerName& by) {
   wire::Header header;
   header.set_type(wire::STATUS);
   StepContext context{fleet->now, {}};
@@ -199,11 +199,11 @@ wire::JobStatus Asked(Fleet* fleet, const PeerName& by) {
 
 TEST(StatusRepliesTest, AStatusIsMadeOnceInAWhileHoweverManyAsk) {
   Fleet fleet(SmallJob(), 1);
-  EXPECT_EQ(Asked(&fleet, "client/a").workers_size(), 0);
+  EXPECT_EQ(StatusAskedBy(&fleet, "client/a").workers_size(), 0);
   fleet.Join("w0");
-  EXPECT_EQ(Asked(&fleet, "client/b").workers_size(), 0) << "as a had it";
+  EXPECT_EQ(StatusAskedBy(&fleet, "client/b").workers_size(), 0) << "as a had it";
   fleet.now += StatusReplies::Interval(0);
-  EXPECT_EQ(Asked(&fleet, "client/a").workers_size(), 1);
+  EXPECT_EQ(StatusAskedBy(&fleet, "client/a").workers_size(), 1);
 }
 
 TEST(StatusRepliesTest, TheMoreWorkersTheRarerUpToOnceASecond) {

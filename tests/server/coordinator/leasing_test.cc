@@ -11,7 +11,7 @@
 namespace kumo {
 namespace {
 
-constexpr int kPartitions = 6;
+constexpr int kLeasedPartitions = 6;
 
 Experiment::Cluster Cluster(StateLoss recovery = StateLoss::kContinue, int min_workers = 1) {
   Experiment::Cluster cluster;
@@ -20,8 +20,9 @@ Experiment::Cluster Cluster(StateLoss recovery = StateLoss::kContinue, int min_w
   return cluster;
 }
 
-struct Job {
-  explicit Job(const Experiment::Cluster& cluster = Cluster()) : leasing(kPartitions, cluster) {}
+struct LeasedJob {
+  explicit LeasedJob(const Experiment::Cluster& cluster = Cluster())
+      : leasing(kLeasedPartitions, cluster) {}
 
   void Add(const PeerName& peer) { members.workers[peer].hello.set_name(peer); }
   void Begin(std::initializer_list<const char*> names) {
@@ -66,7 +67,7 @@ struct Job {
 TEST(Leasing, APartitionIsOneWorkersWhateverBecomesOfThem) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Rng rng(seed, RngPurpose::kTest);
-    Job job;
+    LeasedJob job;
     job.leasing.SetCarriesState(seed % 2 == 0);
     job.Begin({"a", "b"});
     int workers = 2;
@@ -85,14 +86,14 @@ TEST(Leasing, APartitionIsOneWorkersWhateverBecomesOfThem) {
       for (const auto& [peer, worker] : job.members.workers) {
         for (const auto& [partition, from] : job.OrdersOf(peer)) ++ordered[partition];
       }
-      ASSERT_EQ(ordered.size(), static_cast<size_t>(kPartitions)) << "seed " << seed;
+      ASSERT_EQ(ordered.size(), static_cast<size_t>(kLeasedPartitions)) << "seed " << seed;
       for (const auto& [partition, holders] : ordered) ASSERT_EQ(holders, 1);
     }
   }
 }
 
 TEST(Leasing, ALostWorkersPartitionsGoToTheOthersAtOnce) {
-  Job job;
+  LeasedJob job;
   job.Begin({"a", "b", "c"});
   job.open = 5;
   const auto had = job.OrdersOf("b");
@@ -112,7 +113,7 @@ TEST(Leasing, ALostWorkersPartitionsGoToTheOthersAtOnce) {
 TEST(Leasing, WhatALostWorkerCarriedTakesTheJobBackWhereThatIsWanted) {
   for (const bool exact : {false, true}) {
     for (const bool carries : {false, true}) {
-      Job job(Cluster(exact ? StateLoss::kExact : StateLoss::kContinue));
+      LeasedJob job(Cluster(exact ? StateLoss::kExact : StateLoss::kContinue));
       job.leasing.SetCarriesState(carries);
       EXPECT_EQ(job.leasing.loss_takes_back(), exact && carries);
       job.Begin({"a", "b"});
@@ -124,7 +125,7 @@ TEST(Leasing, WhatALostWorkerCarriedTakesTheJobBackWhereThatIsWanted) {
 }
 
 TEST(Leasing, WithTooFewWorkersPartitionsStayNobodys) {
-  Job job(Cluster(StateLoss::kContinue, /*min_workers=*/2));
+  LeasedJob job(Cluster(StateLoss::kContinue, /*min_workers=*/2));
   job.Begin({"a", "b"});
   job.Lose("b");
   EXPECT_EQ(job.Holders().count(""), 3u);
@@ -135,7 +136,7 @@ TEST(Leasing, WithTooFewWorkersPartitionsStayNobodys) {
 
 // What a partition carries moves along with a version that is saved.
 TEST(Leasing, WhoJoinsGetsPartitionsAtTheNextVersionThatIsSaved) {
-  Job job;
+  LeasedJob job;
   job.leasing.SetCarriesState(true);
   job.Begin({"a"});
   job.Join("b");
@@ -157,7 +158,7 @@ TEST(Leasing, WhoJoinsGetsPartitionsAtTheNextVersionThatIsSaved) {
 
 TEST(Leasing, WhoIsToldToLeaveLetsGoAndIsReleased) {
   for (const bool carries : {false, true}) {
-    Job job;
+    LeasedJob job;
     job.leasing.SetCarriesState(carries);
     job.Begin({"a", "b"});
     job.members.workers["b"].leaving = true;
@@ -177,7 +178,7 @@ TEST(Leasing, WhoIsToldToLeaveLetsGoAndIsReleased) {
 }
 
 TEST(Leasing, AJobThatGoesBackOrIsOverHasNoLeases) {
-  Job job;
+  LeasedJob job;
   job.Begin({"a", "b"});
   EXPECT_EQ(job.OrdersOf("a").size(), 3u);
   for (const Phase phase : {Phase::kWaiting, Phase::kFinished, Phase::kFailed}) {
@@ -192,10 +193,10 @@ TEST(Leasing, AJobThatGoesBackOrIsOverHasNoLeases) {
 
 // A new server 0 changes nothing before it knows whose the leases are.
 TEST(Leasing, WhileClaimsAreCollectedNobodyGetsALease) {
-  Job job;
+  LeasedJob job;
   job.leasing.AskForClaims(10 * kSecond);
   job.Add("a");
-  for (int p = 0; p < kPartitions - 1; ++p) {
+  for (int p = 0; p < kLeasedPartitions - 1; ++p) {
     job.members.workers["a"].hello.add_claims()->set_partition(p);
   }
   job.leasing.TakeOver(0, -1, 0);
@@ -241,7 +242,7 @@ struct Workers {
   LeaseRecovery claims;
 };
 
-Workers Asked() {
+Workers AskedWorkers() {
   Workers workers;
   workers.claims.AskUntil(kUntil);
   workers.claims.TakeOver(kVersion);
@@ -261,7 +262,7 @@ TEST(LeaseRecovery, NobodyIsAskedUnlessToldSo) {
 }
 
 TEST(LeaseRecovery, WhenEachPartitionIsClaimedItIsSettledOnceAndAtOnce) {
-  Workers workers = Asked();
+  Workers workers = AskedWorkers();
   workers.Add("a");
   workers.Add("b");
   workers.Claim("a", 1, 3);
@@ -278,7 +279,7 @@ TEST(LeaseRecovery, WhenEachPartitionIsClaimedItIsSettledOnceAndAtOnce) {
 }
 
 TEST(LeaseRecovery, WhatNobodyClaimsInTimeIsNobodys) {
-  Workers workers = Asked();
+  Workers workers = AskedWorkers();
   workers.Add("a");
   workers.Claim("a", 1, 3);
   EXPECT_FALSE(workers.Settle(kUntil - 1));
@@ -290,7 +291,7 @@ TEST(LeaseRecovery, WhatNobodyClaimsInTimeIsNobodys) {
 }
 
 TEST(LeaseRecovery, WhoTookPartInAnotherPastClaimsNothing) {
-  Workers workers = Asked();
+  Workers workers = AskedWorkers();
   for (const uint32_t since : {kSince - 1, kSince + 1, 0u}) {
     const std::string peer = "w" + std::to_string(since);
     workers.Add(peer, since);
@@ -306,7 +307,7 @@ TEST(LeaseRecovery, WhoTookPartInAnotherPastClaimsNothing) {
 // loss.
 TEST(LeaseRecovery, AClaimOfAnEarlierVersionIsLateWherePartitionsCarrySomething) {
   for (const bool carries : {true, false}) {
-    Workers workers = Asked();
+    Workers workers = AskedWorkers();
     workers.Add("a");
     workers.Claim("a", 0, 3, kVersion - 1);
     const auto claimed = workers.Settle(kUntil, 1, carries);
@@ -317,7 +318,7 @@ TEST(LeaseRecovery, AClaimOfAnEarlierVersionIsLateWherePartitionsCarrySomething)
 
 TEST(LeaseRecovery, OfTwoClaimsTheLaterLeaseCountsWhicheverIsReadFirst) {
   for (const auto& [old, young] : {std::pair("a", "b"), std::pair("b", "a")}) {
-    Workers workers = Asked();
+    Workers workers = AskedWorkers();
     workers.Add("a");
     workers.Add("b");
     workers.Claim(old, 0, 3);
@@ -330,7 +331,7 @@ TEST(LeaseRecovery, OfTwoClaimsTheLaterLeaseCountsWhicheverIsReadFirst) {
 }
 
 TEST(LeaseRecovery, WhoWaitsForWhatAPartitionCarriesNeedsTheOneWhoHadIt) {
-  Workers workers = Asked();
+  Workers workers = AskedWorkers();
   workers.Add("a");
   workers.Claim("a", 0, 9, kVersion, /*waits=*/true);
   EXPECT_FALSE(workers.Settle(0, 1));
@@ -344,7 +345,7 @@ TEST(LeaseRecovery, WhoWaitsForWhatAPartitionCarriesNeedsTheOneWhoHadIt) {
 }
 
 TEST(LeaseRecovery, WhatAHelloMakesUpIsNoPartition) {
-  Workers workers = Asked();
+  Workers workers = AskedWorkers();
   workers.Add("a");
   for (const int partition : {-1, 2, INT32_MAX, INT32_MIN}) {
     workers.Claim("a", partition, INT64_MIN, INT64_MAX);
@@ -359,7 +360,7 @@ TEST(LeaseRecovery, WhatAHelloMakesUpIsNoPartition) {
 TEST(LeaseRecovery, OfRoundsThatThereCannotBeNothingIsClaimed) {
   constexpr int64_t kFurthest = kVersion + 1;
   const auto owner = [](int64_t from, int64_t round) {
-    Workers workers = Asked();
+    Workers workers = AskedWorkers();
     workers.Add("honest");
     workers.Claim("honest", 0, 3);
     workers.Add("liar");

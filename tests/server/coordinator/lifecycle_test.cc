@@ -35,7 +35,7 @@ std::vector<ServerMember> Servers(std::initializer_list<int> since, bool replica
 }
 
 template <typename Action>
-const Action* Find(const StepContext& context) {
+const Action* FindAction(const StepContext& context) {
   for (const ServerAction& action : context.actions) {
     if (const auto* found = std::get_if<Action>(&action)) return found;
   }
@@ -71,13 +71,13 @@ TEST(Recovery, AGenerationNeverGoesDownAndEachStepIsMadeDurable) {
         << "a process that goes on keeps its shard";
     EXPECT_TRUE(recovery.generation().choosing);
     if (back) {
-      ASSERT_TRUE(Find<ChooseCheckpointAction>(context));
-      EXPECT_EQ(Find<ChooseCheckpointAction>(context)->generation, last);
-      EXPECT_EQ(Find<ChooseCheckpointAction>(context)->newest, 9);
+      ASSERT_TRUE(FindAction<ChooseCheckpointAction>(context));
+      EXPECT_EQ(FindAction<ChooseCheckpointAction>(context)->generation, last);
+      EXPECT_EQ(FindAction<ChooseCheckpointAction>(context)->newest, 9);
       ASSERT_TRUE(recovery.OnChosen(std::optional(ManifestOf(5)), &context).ok());
     } else {
-      ASSERT_TRUE(Find<ReserveGenerationAction>(context));
-      EXPECT_EQ(Find<ReserveGenerationAction>(context)->generation, last);
+      ASSERT_TRUE(FindAction<ReserveGenerationAction>(context));
+      EXPECT_EQ(FindAction<ReserveGenerationAction>(context)->generation, last);
       recovery.OnReserved();
     }
     EXPECT_FALSE(recovery.generation().choosing);
@@ -93,7 +93,7 @@ TEST(Recovery, AJobGoesBackToWhatWasChosen) {
   ASSERT_TRUE(recovery.OnChosen(std::optional(ManifestOf(5)), &context).ok());
   EXPECT_EQ(recovery.generation().start_version, 5);
   EXPECT_EQ(recovery.restored()->version(), 5);
-  const auto* back = Find<WentBackAction>(context);
+  const auto* back = FindAction<WentBackAction>(context);
   ASSERT_TRUE(back);
   EXPECT_EQ(std::pair(back->version, back->samples), std::pair(int64_t{5}, int64_t{50}));
   EXPECT_EQ(back->why, "server 1 was started again");
@@ -131,8 +131,8 @@ TEST(Recovery, WhereAnythingIsMissingItGoesBack) {
     EXPECT_FALSE(recovery.Decide(servers, &context));
     EXPECT_FALSE(recovery.undecided() || recovery.generation().choosing);
     EXPECT_EQ(recovery.generation().since, 9u);
-    ASSERT_TRUE(Find<WentBackAction>(context));
-    EXPECT_EQ(Find<WentBackAction>(context)->version, 7);
+    ASSERT_TRUE(FindAction<WentBackAction>(context));
+    EXPECT_EQ(FindAction<WentBackAction>(context)->version, 7);
   }
 }
 

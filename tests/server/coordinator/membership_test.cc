@@ -315,13 +315,13 @@ wire::Hello ServerHello(uint64_t token, uint32_t asked = 0) {
   return hello;
 }
 
-struct Answer {
+struct FolderAnswer {
   Result<bool> joins = false;
   ServerActions said;
 };
-Answer Ask(const SharedFolder& folder, const wire::Hello& hello, uint32_t generation = 5) {
+FolderAnswer Ask(const SharedFolder& folder, const wire::Hello& hello, uint32_t generation = 5) {
   StepContext context{0, {}};
-  Answer answer;
+  FolderAnswer answer;
   answer.joins = folder.Admits(ServerPeer(1), hello, generation, &context);
   answer.said = std::move(context.actions);
   return answer;
@@ -334,7 +334,7 @@ const SharedFolder& Folder() {
 
 TEST(SharedFolder, WhoFindsTheTokenJoins) {
   for (const uint32_t asked : {0, 4, 5}) {
-    const Answer answer = Ask(Folder(), ServerHello(77, asked));
+    const FolderAnswer answer = Ask(Folder(), ServerHello(77, asked));
     ASSERT_TRUE(answer.joins.ok() && *answer.joins);
     EXPECT_TRUE(answer.said.empty());
   }
@@ -344,7 +344,7 @@ TEST(SharedFolder, WhoFindsTheTokenJoins) {
 TEST(SharedFolder, WhoLookedTooEarlyIsAskedToLookAgain) {
   for (const uint64_t token : {0, 3}) {
     for (const uint32_t asked : {0, 4}) {
-      const Answer answer = Ask(Folder(), ServerHello(token, asked));
+      const FolderAnswer answer = Ask(Folder(), ServerHello(token, asked));
       ASSERT_TRUE(answer.joins.ok());
       EXPECT_FALSE(*answer.joins);
       ASSERT_EQ(answer.said.size(), 1u);
@@ -357,7 +357,7 @@ TEST(SharedFolder, WhoLookedTooEarlyIsAskedToLookAgain) {
 
 TEST(SharedFolder, WhoHasAnotherFolderIsRefusedWithWhatToDo) {
   for (const uint64_t token : {0, 3}) {
-    const Answer answer = Ask(Folder(), ServerHello(token, 5));
+    const FolderAnswer answer = Ask(Folder(), ServerHello(token, 5));
     ASSERT_EQ(answer.joins.status().code(), StatusCode::kFailedPrecondition);
     for (const char* part : {"output.directory", "server 1 on beta", "/out", "server 0 on alpha",
                              "storage that they share"}) {
@@ -371,13 +371,13 @@ TEST(SharedFolder, WhoHasAnotherFolderIsRefusedWithWhatToDo) {
 TEST(SharedFolder, WhoHasADiskOfItsOwnMustNotHaveServerZeros) {
   const SharedFolder folder(77, "/out", "alpha", /*private_disks=*/true);
   for (const uint64_t token : {0, 3, 77}) {
-    const Answer early = Ask(folder, ServerHello(token));
+    const FolderAnswer early = Ask(folder, ServerHello(token));
     ASSERT_TRUE(early.joins.ok());
     EXPECT_FALSE(*early.joins);  // what it found before server 0 was there says nothing
     EXPECT_EQ(early.said.size(), 1u);
   }
   for (const uint64_t token : {0, 3}) EXPECT_TRUE(*Ask(folder, ServerHello(token, 5)).joins);
-  const Answer same = Ask(folder, ServerHello(77, 5));
+  const FolderAnswer same = Ask(folder, ServerHello(77, 5));
   ASSERT_EQ(same.joins.status().code(), StatusCode::kFailedPrecondition);
   for (const char* part : {"server 1 on beta", "/out", "--disk", "checkpoint.disks = shared"}) {
     EXPECT_THAT(same.joins.status().message(), HasSubstr(part));

@@ -11,8 +11,8 @@ namespace {
 
 using test::SmallJob;
 
-struct Job {
-  explicit Job(int servers) {
+struct SavedJob {
+  explicit SavedJob(int servers) {
     job.experiment.cluster.servers.assign(servers, "ipc://somewhere");
     manifests.emplace(IdentityOf(job.experiment));
     map.emplace(job.spec.layout, servers, job.experiment.cluster.chunk_kib * 1024);
@@ -39,7 +39,7 @@ struct Job {
 };
 
 TEST(Manifests, TheySayWhatTheWeightsAreOf) {
-  Job job(1);
+  SavedJob job(1);
   JobSpec spec = job.job.spec;
   spec.Describe("name: \"n\"", {"cat", "d\xc3\xb6g"}, std::vector<float>{0.1F, 200});
   job.manifests->OnSpec(*job.map, spec);
@@ -53,7 +53,7 @@ TEST(Manifests, TheySayWhatTheWeightsAreOf) {
 
 TEST(Manifests, EachServerThatHoldsChunksHasOneFileOfItsOwnName) {
   for (const int servers : {1, 2, 3, 64}) {
-    const Job job(servers);
+    const SavedJob job(servers);
     size_t holders = 0;
     std::set<std::string> names;
     for (int s = 0; s < servers; ++s) {
@@ -75,7 +75,7 @@ TEST(Manifests, EachServerThatHoldsChunksHasOneFileOfItsOwnName) {
 }
 
 TEST(Manifests, SayWhatTheJobIs) {
-  const Job job(2);
+  const SavedJob job(2);
   const checkpoint::Manifest manifest = job.Complete(3);
   const JobIdentity identity = IdentityOf(job.job.experiment);
   EXPECT_EQ(manifest.job_name(), identity.job_name);
@@ -88,7 +88,7 @@ TEST(Manifests, SayWhatTheJobIs) {
 }
 
 TEST(Manifests, OfAnEpochsEndSayThatItIsToBeEvaluated) {
-  const Job job(1);
+  const SavedJob job(1);
   const JobPlan plan = job.job.plan();
   for (int64_t version = 1; version <= plan.rounds(); ++version) {
     const int epoch = plan.EvaluatedEpoch(version);
@@ -100,7 +100,7 @@ TEST(Manifests, OfAnEpochsEndSayThatItIsToBeEvaluated) {
 }
 
 TEST(Manifests, WhatHasChangedUntilNowIsKept) {
-  const Job job(1);
+  const SavedJob job(1);
   checkpoint::Manifest restored;
   restored.add_continuations()->set_version(4);
   restored.add_continuations()->set_version(8);
@@ -111,7 +111,7 @@ TEST(Manifests, WhatHasChangedUntilNowIsKept) {
 }
 
 TEST(Manifests, TheFirstWordOfWhereWeightsCameFromCountsUntilTheJobStartsElsewhere) {
-  Job job(1);
+  SavedJob job(1);
   EXPECT_FALSE(job.Complete(1).has_origin());
   EXPECT_TRUE(job.TellOrigin("x"));
   EXPECT_FALSE(job.TellOrigin("y"));

@@ -13,8 +13,8 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Job {
-  explicit Job(int servers, int64_t newer_than = -1) : job(test::JobOn(servers)) {
+struct SurveyedJob {
+  explicit SurveyedJob(int servers, int64_t newer_than = -1) : job(test::JobOn(servers)) {
     settings.identity = IdentityOf(job.experiment);
     settings.newer_than = newer_than;
     survey.emplace(settings, 0);
@@ -51,10 +51,10 @@ struct Job {
   std::optional<CheckpointSurvey> survey;
 };
 
-TEST(CheckpointSurvey, OfOneServerIsOver) { EXPECT_TRUE(Job(1).survey->outcome()->ok()); }
+TEST(CheckpointSurvey, OfOneServerIsOver) { EXPECT_TRUE(SurveyedJob(1).survey->outcome()->ok()); }
 
 TEST(CheckpointSurvey, AsksEachServerThatSaysHelloAndNoWorker) {
-  Job job(3);
+  SurveyedJob job(3);
   const auto asked = job.Hello(1);
   ASSERT_NE(test::Find(asked, wire::LIST_CHECKPOINTS), nullptr);
   EXPECT_EQ(asked[0].to, ServerPeer(1));
@@ -67,7 +67,7 @@ TEST(CheckpointSurvey, AsksEachServerThatSaysHelloAndNoWorker) {
 
 // Who was in the job that this process's predecessor had says hello when its generation is gone.
 TEST(CheckpointSurvey, WhoTakesPartInAJobIsToldToJoinAgain) {
-  Job job(2);
+  SurveyedJob job(2);
   const auto sends = test::Sends(job.survey->OnMessage(
       ServerPeer(1), test::Stamped(job.job, test::Plain(job.job, wire::HEARTBEAT), 6), 0));
   ASSERT_EQ(sends.size(), 1u);
@@ -76,7 +76,7 @@ TEST(CheckpointSurvey, WhoTakesPartInAJobIsToldToJoinAgain) {
 }
 
 TEST(CheckpointSurvey, AnswersWhoAsksForTheStatus) {
-  Job job(2);
+  SurveyedJob job(2);
   const auto sends = test::Sends(
       job.survey->OnMessage("client/1", test::Stamped(0, test::Plain(job.job, wire::STATUS)), 0));
   const SendAction* reply = test::Find(sends, wire::STATUS_REPLY);
@@ -87,7 +87,7 @@ TEST(CheckpointSurvey, AnswersWhoAsksForTheStatus) {
 }
 
 TEST(CheckpointSurvey, WhereNobodyHasAnythingTheJobBegins) {
-  Job job(3);
+  SurveyedJob job(3);
   for (const int server : {1, 2}) {
     job.Hello(server);
     EXPECT_FALSE(job.survey->outcome());
@@ -99,7 +99,7 @@ TEST(CheckpointSurvey, WhereNobodyHasAnythingTheJobBegins) {
 }
 
 TEST(CheckpointSurvey, FetchesTheNewestManifestAndLearnsTheGeneration) {
-  Job job(3);
+  SurveyedJob job(3);
   for (const int server : {1, 2}) job.Hello(server);
   job.Holds(1, 12, {0, 1}, 5);
   const auto sends = job.Holds(2, 9, {2}, 4);
@@ -111,14 +111,14 @@ TEST(CheckpointSurvey, FetchesTheNewestManifestAndLearnsTheGeneration) {
 }
 
 TEST(CheckpointSurvey, WhatIsNotNewerThanItsOwnIsNotWanted) {
-  Job job(2, 12);
+  SurveyedJob job(2, 12);
   job.Hello(1);
   EXPECT_TRUE(job.Holds(1, 12, {0, 1}).empty());
   EXPECT_TRUE(job.survey->outcome()->ok());
 }
 
 TEST(CheckpointSurvey, WhoAnswersNothingIsNamedAfterALimit) {
-  Job job(3);
+  SurveyedJob job(3);
   job.Hello(1);
   job.Holds(1, -1, {});
   (void)job.survey->Tick(60 * kSecond);
@@ -130,8 +130,8 @@ TEST(CheckpointSurvey, WhoAnswersNothingIsNamedAfterALimit) {
 }
 
 TEST(CheckpointSurvey, AnotherJobsServerIsRefused) {
-  Job job(2);
-  Job other(3);
+  SurveyedJob job(2);
+  SurveyedJob other(3);
   Message message;
   message.header.set_type(wire::HELLO);
   *message.header.mutable_hello() = HelloOf(other.settings.identity, {});
@@ -142,7 +142,7 @@ TEST(CheckpointSurvey, AnotherJobsServerIsRefused) {
 
 // Nothing that it says comes to more than a few entries, and none of it is believed unseen.
 TEST(CheckpointSurvey, HostileListsAreOfNoUse) {
-  Job job(2);
+  SurveyedJob job(2);
   EXPECT_TRUE(job.Holds(1, 12, {0}).empty());  // before its hello
   job.Hello(1);
   const auto sends = job.Holds(1, -5, {-1, 1 << 30}, 0xffffffff);

@@ -29,7 +29,7 @@ FileFetch Fetch(uint64_t bytes) {
 }
 
 // The offsets that are asked for.
-std::vector<uint64_t> Asked(const StepContext& context) {
+std::vector<uint64_t> PiecesAsked(const StepContext& context) {
   std::vector<uint64_t> offsets;
   for (const ServerAction& action : context.actions) {
     const auto* send = std::get_if<SendAction>(&action);
@@ -69,13 +69,13 @@ TEST(FileFetch, AsksForAFewPiecesAndForOneMoreWithEachThatIsOnTheDisk) {
   FileFetch fetch = Fetch(65);
   StepContext context{0, {}};
   fetch.Tick(&context);
-  EXPECT_THAT(Asked(context), ElementsAre(0, 10, 20, 30));
+  EXPECT_THAT(PiecesAsked(context), ElementsAre(0, 10, 20, 30));
   context.actions.clear();
   fetch.OnMessage("server/1", Piece(0, std::string(10, 'a'), 65), &context);
   EXPECT_THAT(Written(context), ElementsAre(0));
-  EXPECT_THAT(Asked(context), ElementsAre());  // it is not on the disk yet
+  EXPECT_THAT(PiecesAsked(context), ElementsAre());  // it is not on the disk yet
   fetch.OnWritten({5, 0, OkStatus()}, &context);
-  EXPECT_THAT(Asked(context), ElementsAre(40));
+  EXPECT_THAT(PiecesAsked(context), ElementsAre(40));
 }
 
 TEST(FileFetch, PiecesAreWrittenInOrderHoweverTheyArriveAndOnce) {
@@ -104,10 +104,10 @@ TEST(FileFetch, WhatDoesNotComeIsAskedForAgain) {
   fetch.OnMessage("server/1", Piece(10, std::string(5, 'b'), 15), &context);
   context = {kSecond, {}};
   fetch.Tick(&context);
-  EXPECT_TRUE(Asked(context).empty());
+  EXPECT_TRUE(PiecesAsked(context).empty());
   context = {3 * kSecond, {}};
   fetch.Tick(&context);
-  EXPECT_THAT(Asked(context), ElementsAre(0));
+  EXPECT_THAT(PiecesAsked(context), ElementsAre(0));
 }
 
 TEST(FileFetch, WhatWasNotAskedForChangesNothing) {
@@ -143,10 +143,10 @@ TEST(FileFetch, AManifestOfAnySizeUpToItsLimitComesIntoMemory) {
   FileFetch fetch = FileFetch::OfManifest("server/0", 7, kPiece);
   StepContext context{0, {}};
   fetch.Tick(&context);
-  EXPECT_THAT(Asked(context), ElementsAre(0));
+  EXPECT_THAT(PiecesAsked(context), ElementsAre(0));
   context.actions.clear();
   fetch.OnMessage("server/0", Piece(0, "0123456789", 13, -1), &context);
-  EXPECT_THAT(Asked(context), ElementsAre(10));
+  EXPECT_THAT(PiecesAsked(context), ElementsAre(10));
   fetch.OnMessage("server/0", Piece(10, "abc", 13, -1), &context);
   EXPECT_TRUE(fetch.done());
   EXPECT_EQ(fetch.text(), "0123456789abc");

@@ -13,12 +13,12 @@
 namespace kumo {
 namespace {
 
-constexpr size_t kNumbers = 3;
+constexpr size_t kReplicaNumbers = 3;
 constexpr int kWindow = 100;
 
-FloatArray Filled(float value) {
-  auto array = std::make_shared<Buffer<float>>(kNumbers);
-  std::fill_n(array->data(), kNumbers, value);
+FloatArray FilledArray(float value) {
+  auto array = std::make_shared<Buffer<float>>(kReplicaNumbers);
+  std::fill_n(array->data(), kReplicaNumbers, value);
   return array;
 }
 
@@ -26,9 +26,9 @@ FloatArray Filled(float value) {
 std::vector<Message> Messages(int chunk, int64_t version, Replicator* replicator = nullptr) {
   Replicator own("holder", kWindow);
   StepContext context;
-  const Version sent = VersionOf({{Version::kStart, Filled(static_cast<float>(version))},
-                                  {Version::kWeights, Filled(20)},
-                                  {Version::kFirstSlot, Filled(30)}});
+  const Version sent = VersionOf({{Version::kStart, FilledArray(static_cast<float>(version))},
+                                  {Version::kWeights, FilledArray(20)},
+                                  {Version::kFirstSlot, FilledArray(30)}});
   (replicator ? *replicator : own).Send(chunk, version, sent, nullptr, &context);
   std::vector<Message> messages;
   for (ServerAction& action : context.actions) {
@@ -38,7 +38,7 @@ std::vector<Message> Messages(int chunk, int64_t version, Replicator* replicator
 }
 
 void AddAll(const std::vector<Message>& messages, ReplicaStore* store) {
-  for (const Message& message : messages) ASSERT_TRUE(store->Add(message, kNumbers).ok());
+  for (const Message& message : messages) ASSERT_TRUE(store->Add(message, kReplicaNumbers).ok());
 }
 
 std::vector<int64_t> Kept(const ReplicaStore& store, int chunk) {
@@ -94,10 +94,10 @@ TEST(ReplicaStore, AVersionThatComesAgainWithoutItsSlotsIsComplete) {
   without_slots.pop_back();
   for (Message& message : without_slots) message.header.set_arrays(2);
   ReplicaStore store;
-  ASSERT_TRUE(store.Add(whole[2], kNumbers).ok());
+  ASSERT_TRUE(store.Add(whole[2], kReplicaNumbers).ok());
   AddAll(without_slots, &store);
   EXPECT_EQ(Kept(store, 0), (std::vector<int64_t>{1}));
-  ASSERT_TRUE(store.Add(whole[2], kNumbers).ok());  // late
+  ASSERT_TRUE(store.Add(whole[2], kReplicaNumbers).ok());  // late
   EXPECT_EQ(Kept(store, 0), (std::vector<int64_t>{1}));
 }
 
@@ -106,7 +106,7 @@ TEST(ReplicaStore, WhatDoesNotFitIsRefused) {
     Message message = Messages(0, 1).front();
     change(&message);
     ReplicaStore store;
-    return store.Add(message, kNumbers).code() == StatusCode::kInvalidArgument;
+    return store.Add(message, kReplicaNumbers).code() == StatusCode::kInvalidArgument;
   };
   EXPECT_FALSE(refused([](Message*) {}));
   EXPECT_TRUE(refused([](Message* m) { m->payload.bytes = m->payload.bytes.first(8); }));
@@ -206,7 +206,7 @@ TEST(Replicator, AWindowIsOnItsWayAndTheOthersFollowInOrder) {
 
 TEST(ReplicaFetch, AsksForAWindowAtATimeInOrder) {
   std::vector<Chunk> chunks;
-  for (int i = 5; i < 15; ++i) chunks.push_back({.index = i, .range = {0, kNumbers}});
+  for (int i = 5; i < 15; ++i) chunks.push_back({.index = i, .range = {0, kReplicaNumbers}});
   ReplicaFetch fetch("holder", chunks, 3);
   std::vector<int> asked;
   size_t answered = 0;
@@ -231,7 +231,8 @@ TEST(ReplicaFetch, AsksForAWindowAtATimeInOrder) {
 }
 
 struct Fetching {
-  Fetching() : fetch("holder", std::vector{Chunk{.index = 7, .range = {0, kNumbers}}}, kWindow) {}
+  Fetching()
+      : fetch("holder", std::vector{Chunk{.index = 7, .range = {0, kReplicaNumbers}}}, kWindow) {}
   void Answer(int64_t newest, uint32_t versions) {
     Message ack;
     ack.header.set_type(wire::ACK);

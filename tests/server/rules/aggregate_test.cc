@@ -10,7 +10,7 @@
 namespace kumo {
 namespace {
 
-std::vector<float> Normal(size_t n, uint64_t seed) {
+std::vector<float> NormalNumbers(size_t n, uint64_t seed) {
   Rng rng(seed, RngPurpose::kTest);
   std::vector<float> numbers(n);
   for (float& x : numbers) x = rng.NextNormal();
@@ -24,7 +24,7 @@ struct Round {
     for (size_t i = 0; i < k; ++i) {
       const Codec* codec = AllCodecs()[rng.NextBelow(AllCodecs().size())];
       bytes.emplace_back(codec->EncodedBytes(n));
-      EXPECT_EQ(codec->Encode(Normal(n, seed * 100 + i), {}, bytes.back()), -1);
+      EXPECT_EQ(codec->Encode(NormalNumbers(n, seed * 100 + i), {}, bytes.back()), -1);
       contributions.push_back({static_cast<int64_t>(rng.NextBelow(5000)), codec, bytes.back()});
       info.samples += contributions.back().samples;
     }
@@ -39,9 +39,9 @@ struct Round {
 
 struct Arrays {
   explicit Arrays(size_t n)
-      : start(Normal(n, 1)), next_start(n), weights(Normal(n, 2)), next_weights(n) {
-    slots[0] = Normal(n, 3);
-    slots[1] = Normal(n, 4);
+      : start(NormalNumbers(n, 1)), next_start(n), weights(NormalNumbers(n, 2)), next_weights(n) {
+    slots[0] = NormalNumbers(n, 3);
+    slots[1] = NormalNumbers(n, 4);
     for (float& x : slots[1]) x *= x;
   }
   RuleArrays chunk(const Rule& rule, bool stream = false) {
@@ -159,7 +159,7 @@ TEST(Aggregate, AChunkCutAtATileGivesTheBitsOfTheWhole) {
   const size_t n = 3000;
   const size_t cut = 1024;
   const Codec& codec = CodecOf(CodecId::kOneBit);
-  const std::vector<float> x = Normal(n, 9);
+  const std::vector<float> x = NormalNumbers(n, 9);
   std::vector<std::byte> bytes(codec.EncodedBytes(n));
   ASSERT_EQ(codec.Encode(x, {}, bytes), -1);
   const auto rule = MakeBlockRule({}, 1, 100);

@@ -7,10 +7,10 @@
 namespace kumo {
 namespace {
 
-constexpr size_t kNumbers = 1300;  // some buckets, some tiles, none of them whole
+constexpr size_t kWorkNumbers = 1300;  // some buckets, some tiles, none of them whole
 
 FloatArray RandomArray(uint64_t stream) {
-  auto array = std::make_shared<Buffer<float>>(kNumbers);
+  auto array = std::make_shared<Buffer<float>>(kWorkNumbers);
   Rng rng(1, RngPurpose::kTest, stream);
   for (float& x : array->span()) x = rng.NextNormal();
   return array;
@@ -22,19 +22,19 @@ std::vector<float> Copy(const FloatArray& array) {
 
 CodedContribution Contribution(const Codec& codec, int partition) {
   const FloatArray numbers = RandomArray(100 + partition);
-  auto coded = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(kNumbers));
+  auto coded = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(kWorkNumbers));
   EXPECT_EQ(codec.Encode(numbers->span(), {}, coded->span()), -1);
   return {5 + partition, &codec, std::as_const(*coded).span(), coded};
 }
 
 ChunkWork Closing(const Rule& rule, const FloatArray& start, int samples) {
   ChunkWork work;
-  work.elements = kNumbers;
+  work.elements = kWorkNumbers;
   work.rule = {std::shared_ptr<void>(), &rule};  // borrowed
   work.info.samples = samples;
   work.info.partitions = 6;
   work.current.start = work.current.weights = start;
-  work.next.start = work.next.weights = MakeArray(kNumbers);
+  work.next.start = work.next.weights = MakeArray(kWorkNumbers);
   for (int i = 0; i < rule.slots(); ++i) work.next.slots.push_back(RandomArray(50 + i));
   return work;
 }
@@ -61,7 +61,7 @@ TEST(ChunkWork, AddingInPartsGivesTheBitsOfAddingAtOnce) {
 
     for (int cut = 1; cut < 6; ++cut) {
       ChunkWork first;
-      first.elements = kNumbers;
+      first.elements = kWorkNumbers;
       first.sum = RandomArray(7);  // of an earlier round: to be overwritten
       first.contributions.assign(all.begin(), all.begin() + cut);
       ASSERT_FALSE(first.closes());
@@ -107,9 +107,9 @@ TEST(ChunkWork, CodesTheStartAndCopiesTheSlotsWhereItIsAskedTo) {
   EXPECT_EQ(Copy(work.frozen.slots[0]), Copy(work.next.slots[0]));
   ASSERT_TRUE(work.next.coded_start);
   EXPECT_EQ(work.first_bad, -1);
-  std::vector<float> decoded(kNumbers);
-  work.pull_codec->Decode(std::as_const(*work.next.coded_start).span(), kNumbers, 0, decoded);
-  for (size_t i = 0; i < kNumbers; ++i) {
+  std::vector<float> decoded(kWorkNumbers);
+  work.pull_codec->Decode(std::as_const(*work.next.coded_start).span(), kWorkNumbers, 0, decoded);
+  for (size_t i = 0; i < kWorkNumbers; ++i) {
     ASSERT_NEAR(decoded[i], (*work.next.start)[i], 1e-3f * (1 + std::abs(decoded[i])));
   }
 }

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 const Chunk kChunks[] = {{.index = 0, .range = {0, 40}}, {.index = 1, .range = {40, 70}}};
 
-FloatArray RandomArray(int64_t numbers, Rng* rng) {
+FloatArray RandomFloats(int64_t numbers, Rng* rng) {
   const FloatArray array = MakeArray(numbers);
   for (float& x : array->span()) x = rng->NextNormal();
   return array;
@@ -22,9 +22,9 @@ FloatArray RandomArray(int64_t numbers, Rng* rng) {
 
 Version RandomVersion(const Chunk& chunk, bool apart, int slots, Rng* rng) {
   Version version;
-  version.start = version.weights = RandomArray(chunk.range.size(), rng);
-  if (apart) version.weights = RandomArray(chunk.range.size(), rng);
-  for (int i = 0; i < slots; ++i) version.slots.push_back(RandomArray(chunk.range.size(), rng));
+  version.start = version.weights = RandomFloats(chunk.range.size(), rng);
+  if (apart) version.weights = RandomFloats(chunk.range.size(), rng);
+  for (int i = 0; i < slots; ++i) version.slots.push_back(RandomFloats(chunk.range.size(), rng));
   return version;
 }
 

@@ -143,17 +143,17 @@ TEST(RoundMath, ASettingThatIsWrongIsNamed) {
 
 constexpr size_t kElements = 5;
 
-FloatArray Filled(float value) {
+FloatArray ArrayOf(float value) {
   const FloatArray array = MakeArray(kElements);
   std::fill_n(array->data(), kElements, value);
   return array;
 }
 
-Version Made(bool apart, int slots) {
+Version MadeVersion(bool apart, int slots) {
   Version version;
-  version.start = version.weights = Filled(1);
-  if (apart) version.weights = Filled(2);
-  for (int i = 0; i < slots; ++i) version.slots.push_back(Filled(10.0f + static_cast<float>(i)));
+  version.start = version.weights = ArrayOf(1);
+  if (apart) version.weights = ArrayOf(2);
+  for (int i = 0; i < slots; ++i) version.slots.push_back(ArrayOf(10.0f + static_cast<float>(i)));
   return version;
 }
 
@@ -173,7 +173,7 @@ class Keeps final : public Rule {
 
 TEST(NextArrays, TheNextOneGetsTheArraysThatNobodyReadsAnyMore) {
   for (const bool apart : {false, true}) {
-    Version current = Made(apart, 1), previous = Made(apart, 0);
+    Version current = MadeVersion(apart, 1), previous = MadeVersion(apart, 0);
     const auto old = {previous.start.get(), previous.weights.get()};
     const std::vector<FloatArray> slots = current.slots;
     const Version next = NextArrays(Keeps(apart, 1), 5, &current, &previous);
@@ -188,7 +188,7 @@ TEST(NextArrays, TheNextOneGetsTheArraysThatNobodyReadsAnyMore) {
 TEST(NextArrays, WhatIsStillReadIsNotWrittenTo) {
   for (const bool apart : {false, true}) {
     for (const bool reads_start : {false, true}) {
-      Version current = Made(apart, 0), previous = Made(apart, 0);
+      Version current = MadeVersion(apart, 0), previous = MadeVersion(apart, 0);
       const FloatArray read = reads_start ? previous.start : previous.weights;
       const Version next = NextArrays(Keeps(apart, 0), 5, &current, &previous);
       for (const FloatArray& array : {next.start, next.weights}) {
@@ -206,7 +206,7 @@ TEST(NextArrays, WhatIsStillReadIsNotWrittenTo) {
 TEST(NextArrays, TheArraysOfAVersionMayBecomeMoreOrFewer) {
   for (const bool before : {false, true}) {
     for (const bool after : {false, true}) {
-      Version current = Made(before, 0), previous = Made(before, 0);
+      Version current = MadeVersion(before, 0), previous = MadeVersion(before, 0);
       const Version next = NextArrays(Keeps(after, 0), 5, &current, &previous);
       EXPECT_EQ(next.start == next.weights, !after);
     }
@@ -214,12 +214,12 @@ TEST(NextArrays, TheArraysOfAVersionMayBecomeMoreOrFewer) {
 }
 
 TEST(NextArrays, ARulesSlotsBeginAsZerosWithItsFirstRound) {
-  Version current = Made(false, 2), previous;
+  Version current = MadeVersion(false, 2), previous;
   const Version first = NextArrays(Keeps(false, 1), 1, &current, &previous);
   ASSERT_EQ(first.slots.size(), 1u);
   EXPECT_EQ((*first.slots[0])[0], 0);
 
-  Version restored = Made(false, 1);  // by a version of the program that kept fewer
+  Version restored = MadeVersion(false, 1);  // by a version of the program that kept fewer
   const Version later = NextArrays(Keeps(false, 3), 2, &restored, &previous);
   ASSERT_EQ(later.slots.size(), 3u);
   EXPECT_EQ((*later.slots[0])[0], 10);

@@ -14,14 +14,14 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-constexpr size_t kNumbers = 8;
+constexpr size_t kChunkNumbers = 8;
 
 // Tells its partition by its samples.
-CodedContribution Of(int partition) { return {100 + partition, nullptr, {}}; }
+CodedContribution ContributionOf(int partition) { return {100 + partition, nullptr, {}}; }
 
 ChunkWork Work() {
   ChunkWork work;
-  work.elements = kNumbers;
+  work.elements = kChunkNumbers;
   return work;
 }
 
@@ -54,7 +54,7 @@ TEST(OpenRound, ContributionsAreMovedOnInPartitionOrderEachOnce) {
       for (const int p : order) {
         EXPECT_FALSE(round.closing());
         EXPECT_FALSE(round.Has(p));
-        round.Add(p, Of(p));
+        round.Add(p, ContributionOf(p));
         EXPECT_TRUE(round.Has(p));
         if (rng.NextBelow(2)) move_on();
       }
@@ -74,12 +74,12 @@ TEST(OpenRound, ContributionsAreMovedOnInPartitionOrderEachOnce) {
 TEST(OpenRound, AFewWaitingContributionsAreNotWorthAPass) {
   OpenRound round(9);
   for (int p = 0; p < 3; ++p) {
-    round.Add(p, Of(p));
+    round.Add(p, ContributionOf(p));
     EXPECT_FALSE(round.ready());
   }
-  round.Add(5, Of(5));  // 3 and 4 are to be added before it
+  round.Add(5, ContributionOf(5));  // 3 and 4 are to be added before it
   EXPECT_FALSE(round.ready());
-  round.Add(3, Of(3));
+  round.Add(3, ContributionOf(3));
   ASSERT_TRUE(round.ready());
   ChunkWork work = Work();
   round.MoveInto(&work);
@@ -90,7 +90,7 @@ TEST(OpenRound, AFewWaitingContributionsAreNotWorthAPass) {
 TEST(OpenRound, APartitionWithoutSamplesCountsAndBringsNothing) {
   OpenRound round(2);
   round.Add(0, {});
-  round.Add(1, Of(1));
+  round.Add(1, ContributionOf(1));
   ASSERT_TRUE(round.ready());
   ChunkWork work = Work();
   round.MoveInto(&work);

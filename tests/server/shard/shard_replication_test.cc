@@ -15,9 +15,9 @@ using test::Shards;
 
 // A server whose next one is replaced by an empty one at any moment, messages to it are lost and
 // come late, and a worker that pulls every version as soon as it is there.
-class Neighbours {
+class ServerPair {
  public:
-  explicit Neighbours(uint64_t seed)
+  explicit ServerPair(uint64_t seed)
       : shards_(KeptTwice(), 2), rng_(seed, RngPurpose::kTest), pushed_(Chunks().size()) {
     shards_.Initialise(seed);
     for (const Chunk& chunk : Chunks()) Pull(chunk.index, 0);
@@ -134,7 +134,7 @@ class Neighbours {
 TEST(ShardReplication, WhateverIsKeptIsNeverOlderThanWhatAnybodyHasSeen) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(seed);
-    Neighbours neighbours(seed);
+    ServerPair neighbours(seed);
     int steps = 0;
     for (; steps < 100'000 && !neighbours.done(); ++steps) {
       neighbours.Step();
