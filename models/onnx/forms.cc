@@ -1,5 +1,8 @@
 #include "models/onnx/forms.h"
 
+#include <numeric>
+#include <utility>
+
 namespace kumo {
 namespace {
 
@@ -35,8 +38,12 @@ OnnxValue Plus(const OnnxValue& value, const std::string& term, OnnxBuilder* bui
 }
 
 OnnxValue Transposed(const OnnxValue& value, OnnxBuilder* builder) {
-  return builder->Add("Transpose", {value.name}, {value.extents[1], value.extents[0]},
-                      {{"perm", std::vector<int64_t>{0, 2, 1}}});
+  std::vector<int64_t> extents = value.extents;
+  std::vector<int64_t> axes(extents.size() + 1);  // with the batch's
+  std::iota(axes.begin(), axes.end(), 0);
+  std::swap(extents.rbegin()[0], extents.rbegin()[1]);
+  std::swap(axes.rbegin()[0], axes.rbegin()[1]);
+  return builder->Add("Transpose", {value.name}, std::move(extents), {{"perm", std::move(axes)}});
 }
 
 OnnxValue ScaledByChannel(const OnnxValue& value, const std::string& scale,

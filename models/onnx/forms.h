@@ -49,7 +49,7 @@ OnnxValue Plus(const OnnxValue& value, const std::string& term, OnnxBuilder* bui
 // value * scale + shift of the channel; no shift if its name is empty.
 OnnxValue ScaledByChannel(const OnnxValue& value, const std::string& scale,
                           const std::string& shift, OnnxBuilder* builder);
-// A value of two axes with the axes swapped.
+// A value of two or more axes with the last two swapped.
 OnnxValue Transposed(const OnnxValue& value, OnnxBuilder* builder);
 
 }  // namespace kumo

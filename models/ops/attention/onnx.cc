@@ -20,12 +20,6 @@ OnnxValue HeadsOf(const OnnxValue& all, int64_t heads, int64_t third, OnnxBuilde
                       extents);
 }
 
-OnnxValue LastTwoSwapped(const OnnxValue& value, OnnxBuilder* builder) {
-  return builder->Add("Transpose", {value.name},
-                      {value.extents[0], value.extents[2], value.extents[1]},
-                      {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
-}
-
 }  // namespace
 
 OnnxValue OnnxForm(const AttentionSpec& spec, const OnnxNode& node) {
@@ -33,7 +27,7 @@ OnnxValue OnnxForm(const AttentionSpec& spec, const OnnxNode& node) {
   const int64_t heads = spec.heads;
   const int64_t length = spec.positions;
   const OnnxValue all = builder.WithExtents(node.input(), {3 * heads, spec.per_head(), length});
-  const OnnxValue queries = LastTwoSwapped(HeadsOf(all, heads, 0, &builder), &builder);
+  const OnnxValue queries = Transposed(HeadsOf(all, heads, 0, &builder), &builder);
   const OnnxValue keys = HeadsOf(all, heads, 1, &builder);
   const OnnxValue values = HeadsOf(all, heads, 2, &builder);
   const std::vector<int64_t> pairs = {heads, length, length};
@@ -50,9 +44,8 @@ OnnxValue OnnxForm(const AttentionSpec& spec, const OnnxNode& node) {
     scores = Plus(scores, builder.Numbers({length, length}, mask), &builder);
   }
   const OnnxValue weights = builder.Add("Softmax", {scores.name}, pairs, {{"axis", int64_t{3}}});
-  const OnnxValue mean =
-      builder.Add("MatMul", {values.name, LastTwoSwapped(weights, &builder).name},
-                  {heads, spec.per_head(), length});
+  const OnnxValue mean = builder.Add("MatMul", {values.name, Transposed(weights, &builder).name},
+                                     {heads, spec.per_head(), length});
   return builder.WithExtents(mean, spec.output().extents());
 }
 
