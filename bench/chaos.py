@@ -54,6 +54,7 @@ import sys
 import tempfile
 import time
 
+import log_messages
 import relay
 from jobs import HERE, commit, machine
 
@@ -74,9 +75,8 @@ SETTINGS = {
     "cluster.insecure": "true", "output.interval_s": 0.05, "output.tensorboard": "false"}
 WEIGHTS = {None: "-", True: "equal", False: "DIFFERENT"}
 LOG_TIME = re.compile(r" [IWEF](\d{8} \d\d:\d\d:\d\d\.\d+) ")
-FOUND = re.compile(r"is lost|has left: |is silent |has been silent |goes back to round |was told to leave|"
-                   r"left on request|nobody is heard|generation \d+ is over")
-WENT_BACK = re.compile(r"goes back to round (\d+)|goes on from checkpoint round-(\d+)")
+FOUND = log_messages.pattern("fault")
+WENT_BACK = log_messages.pattern("went back")
 
 
 def newest_weights(output):

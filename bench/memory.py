@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 
+import log_messages
 from jobs import commit, draw_data, machine, parser
 
 WIDE = """name: "wide" input { channels: 1 height: 28 width: 28 }
@@ -48,7 +49,7 @@ def needs(arguments, experiment, servers, sets):
     said = subprocess.run(command(arguments, "kumo-worker", experiment, "--memory", "--servers",
                                   str(servers), *sets), check=True, capture_output=True, text=True)
     return {who: int(number) for who, number in
-            re.findall(r"a (worker|server) needs .*\((\d+) bytes\)", said.stdout)}
+            log_messages.pattern("memory").findall(said.stdout)}
 
 
 def look(parent, peaks):

@@ -13,13 +13,13 @@ middle half is.
 import itertools
 import json
 import pathlib
-import re
 import statistics
 import tempfile
 import threading
 import time
 import urllib.request
 
+import log_messages
 from jobs import commit, draw_data, machine, parser, run_job
 
 BLOCK = 2
@@ -32,7 +32,7 @@ def url_of(folder):
     """Server 0's, when it trains."""
     for _ in range(400):
         for log in pathlib.Path(folder).glob("kumo-*/logs/server-0.*.log"):
-            found = re.search(r"serves (\S+)", log.read_text())
+            found = log_messages.pattern("page").search(log.read_text())
             if found and any(pathlib.Path(folder).glob("kumo-*/log.jsonl")):
                 return found[1]
         time.sleep(0.05)

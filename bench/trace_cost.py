@@ -8,13 +8,13 @@ Prints samples a second without and with, and their ratio: median and range of t
 """
 import json
 import pathlib
-import re
 import statistics
 import subprocess
 import tempfile
 import threading
 import time
 
+import log_messages
 from jobs import commit, draw_data, machine, parser, rate, run_job
 
 
@@ -22,7 +22,7 @@ def address_of(folder):
     """Server 0's, when it has said it listens."""
     for _ in range(200):
         for log in pathlib.Path(folder).glob("kumo-*/logs/server-0.*.log"):
-            found = re.search(r"listens at (\S+)", log.read_text())
+            found = log_messages.pattern("listens").search(log.read_text())
             if found:
                 return found.group(1)
         time.sleep(0.05)

@@ -5,11 +5,15 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "bench"))
+import log_messages
+
 LIMIT_S = 120  # for what takes a second or two
 NAMES = ("server-0", "server-1", "worker-0", "worker-1")
 EXPERIMENT = f"""
@@ -92,7 +96,7 @@ class Training:
         if self.processes[name].poll() is not None:
             raise AssertionError(f"{name} ended: " + (self.folder / f"{name}.out").read_text())
         for log in (self.folder / "out" / "logs").glob(f"{name}.*.log"):
-            found = re.search(r"serves (http://\S+)", log.read_text())
+            found = log_messages.pattern("page").search(log.read_text())
             if found:
                 return found[1]
         return None

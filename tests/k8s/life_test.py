@@ -22,6 +22,7 @@ try:
                          why_not_here)
     from manifests import ROOT, find_kubectl, render
     sys.path.append(str(ROOT / "bench"))
+    import log_messages
     from chaos import newest_weights
 except ImportError as missing:
     print(f"skipped: {missing}")
@@ -84,7 +85,8 @@ class Life:
 
     def rounds(self, since=0):
         """Those that server 0 has printed of, in the lines from `since` on."""
-        found = (re.match(r"life-server-0: .*\bround (\d+)/", line) for line in self.lines[since:])
+        progress = log_messages.pattern("progress")
+        found = (progress.search(line) for line in self.lines[since:] if line.startswith("life-server-0: "))
         return [int(each[1]) for each in found if each]
 
     def round(self, since=0):

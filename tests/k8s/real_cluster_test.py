@@ -33,6 +33,7 @@ import unittest
 try:
     from manifests import ROOT, find_kubectl
     sys.path.append(str(ROOT / "bench"))
+    import log_messages
     from chaos import newest_weights
 except ImportError as missing:
     print(f"skipped: {missing}")
@@ -178,7 +179,7 @@ class Run:
             said = self.cluster.ask("logs", f"{self.name}-server-0", "--tail=20").decode()
         except AssertionError:  # there is no such pod, or it has no container yet
             return 0
-        return max(map(int, re.findall(r"\bround (\d+)/", said)), default=0)
+        return max(map(int, log_messages.pattern("progress").findall(said)), default=0)
 
     def wait_for_round(self, number):
         wait_for(lambda: self.round() >= number or self.ended(), f"{self.name}: round {number}")
