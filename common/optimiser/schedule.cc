@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numbers>
 #include <sstream>
@@ -9,7 +10,17 @@
 namespace kumo {
 namespace {
 
-// A checkpoint's settings were checked one by one, but not against each other.
+// The option table checks settings one by one, and those of a checkpoint are not checked against
+// each other.
+Status CheckMilestones(const std::vector<double>& milestones) {
+  const auto at = std::ranges::adjacent_find(milestones, std::greater_equal<>());
+  if (at == milestones.end()) return OkStatus();
+  std::ostringstream message;
+  message << "schedule.milestones has " << at[1] << " after " << at[0]
+          << ": they must ascend strictly";
+  return InvalidArgument(message.str());
+}
+
 Status CheckStages(const ScheduleSettings& settings) {
   const size_t stages = settings.milestones.size() + 1;
   const auto check_count = [&](const char* setting, size_t count) {
@@ -40,6 +51,7 @@ Result<Schedule> Schedule::Make(const ScheduleSettings& settings, int64_t sample
                                 int epochs) {
   CHECK_GE(samples_per_epoch, 1);
   CHECK_GE(epochs, 1);
+  KUMO_RETURN_IF_ERROR(CheckMilestones(settings.milestones));
   KUMO_RETURN_IF_ERROR(CheckStages(settings));
 
   Schedule schedule;

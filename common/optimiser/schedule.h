@@ -39,9 +39,8 @@ constexpr std::span<const Choice<PositionUnit>> ChoicesOf(PositionUnit) { return
 // Positions are counted in `unit` from the job's start. During the warm-up the rate is
 // learning_rate (rates[0]) * position / warmup for every type. After it:
 //   constant   learning_rate
-//   step       learning_rate * gamma^floor(position / step): a stage begins with the first sample
-//   at
-//              its begin or after it, anywhere in an epoch
+//   step       learning_rate * gamma^floor(position / step): a stage begins with the first
+//              sample at its begin or after it, anywhere in an epoch
 //   multistep  learning_rate * gamma^(milestones that are <= position)
 //   stages     rates[milestones that are <= position]; learning_rate is not used
 //   poly       final_rate + (learning_rate - final_rate) * (1 - p)^power
@@ -58,7 +57,7 @@ struct ScheduleSettings {
   RatePer per = RatePer::kMinibatch;
   PositionUnit unit = PositionUnit::kEpoch;  // of the positions below
   double step = 10;                          // step: > 0, length of a stage
-  std::vector<double> milestones;            // multistep, stages: >= 0, growing
+  std::vector<double> milestones;            // multistep, stages: >= 0, strictly ascending
   std::vector<double> rates;                 // stages: > 0, one more than milestones
   std::vector<double> time_constants;        // >= 0, samples; one more than milestones, or none
   double gamma = 0.1;                        // step, multistep: > 0, factor per stage
@@ -71,7 +70,8 @@ struct ScheduleSettings {
 class Schedule {
  public:
   // Requires settings in the ranges of the option table, and samples_per_epoch and epochs >= 1.
-  // InvalidArgument if the stages lack values, or if the warm-up is as long as the job.
+  // InvalidArgument if the milestones do not ascend strictly, if the stages
+  // lack values, or if the warm-up is as long as the job.
   static Result<Schedule> Make(const ScheduleSettings& settings, int64_t samples_per_epoch,
                                int epochs);
   // The rate for the mean gradient of `step_samples` samples, after `samples` samples of the whole

@@ -126,6 +126,18 @@ TEST(Schedule, EachStageNeedsItsValues) {
   EXPECT_THAT(refusal(settings), testing::HasSubstr("schedule.time_constants has 1 values"));
 }
 
+TEST(Schedule, MilestonesAscendStrictly) {
+  ScheduleSettings settings = Type(ScheduleType::kMultistep);
+  for (const std::vector<double>& milestones : {std::vector<double>{3, 3}, {2, 10.5, 4}}) {
+    settings.milestones = milestones;
+    const Status status = Schedule::Make(settings, kSamples, kEpochs).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), testing::HasSubstr("schedule.milestones"));
+  }
+  settings.milestones = {3, 4.5};
+  EXPECT_TRUE(Schedule::Make(settings, kSamples, kEpochs).ok());
+}
+
 TEST(Schedule, EveryTypeWarmsUpLinearlyAndGoesOnWithoutAJump) {
   for (const ScheduleType type :
        {ScheduleType::kConstant, ScheduleType::kStep, ScheduleType::kMultistep, ScheduleType::kPoly,
