@@ -2,37 +2,38 @@
 """Fault injection into running jobs: time to detection, time to recovery, and lost work.
 
 LeNet in block mode with 1bit pushes and cluster.recovery=exact trains with several servers and two
-workers while this program plays the scheduler: it starts the processes, disturbs one of them at a
-random moment, starts again what has ended, and looks at logs and progress. Each pair FAULT:ROLE is
+workers while this program acts as the scheduler: it starts the processes, disturbs one of them at a
+random moment, restarts ended processes, and reads logs and progress. Each pair FAULT:ROLE is
 tried --tries times, many times in one job; each job's final weights are compared with those of an
 undisturbed run of the same experiment.
 
   kill       SIGKILL; started again after a random pause
-  lose       the same of a server with a disk of its own (--set checkpoint.disks=private), and the
-             checkpoints on that disk are gone
+  lose       kill of a server with a disk of its own (--set checkpoint.disks=private), whose
+             checkpoints are deleted
   terminate  SIGTERM to a worker, which hands over, leaves with 75 and is started again
   freeze     SIGSTOP, and SIGCONT after 1.5 to 3.5 times cluster.suspect_after_s
-  cut        nothing goes in or out for as long as that
-  oneway     nothing goes in, or nothing goes out, for as long as that
+  cut        no traffic in either direction, for a time as of freeze
+  oneway     no traffic in one direction, for a time as of freeze
   loss       30 % of the packets are lost, each way, for 5 s
-  latency    everything is 300 ms late, each way, for 5 s
+  latency    packets are 300 ms late, each way, for 5 s
 
-The roles are worker, server (one that is not server 0) and coordinator (server 0). The last four
-faults need one of bench/relay.py's networks, and `lose` the setting; what cannot be done here is shown as "not here".
+The roles are worker, server (any but server 0) and coordinator (server 0). The last four faults need
+a network of bench/relay.py that can impair traffic, and `lose` needs the setting; a fault that is
+impossible here is shown as "not here".
 
 Columns, times in seconds, "MEDIAN MAXIMUM [in so many of the tries]":
   tried             faults done
-  found after       from the fault until a log first says so
+  found after       from the fault to the first message about it in a log
   going on after    from the fault until a round later than the one then open is closed (looked at
                     every 0.05 s)
   again             rounds computed again because the job went back to a checkpoint
-  ended themselves  processes that gave up and had to be started again, of all tries together
+  ended themselves  processes that gave up and had to be restarted, in all tries together
   weights           whether all jobs ended with the undisturbed run's bits; with --accuracy-within,
                     whether they ended with its validation accuracy, within that much
   hung or lost      tries after which the job did not go on within --limit, or in which a process
-                    crashed or ended with a code that says not to start it again
+                    crashed or ended with an exit code that forbids a restart
 
-Exit code: 0; 1 when anything hung, was lost or ended with other weights (the logs of such jobs are
+Exit code: 0; 1 if a job hung, was lost or ended with other weights (the logs of such jobs are
 kept); 64 for bad arguments.
 """
 import argparse
@@ -63,10 +64,10 @@ FAULTS = {fault: ROLES for fault in ("kill", "freeze", "cut", "oneway", "loss", 
 FAULTS["terminate"] = ("worker",)
 FAULTS["lose"] = ("server", "coordinator")
 FAULT_LASTS_S = 5             # loss, latency
-PAUSE_S = (0.2, 3)            # until something is started again: before or after it is missed
-LOOK_S, NEWS_S = 0.02, 0.1    # between two looks; until a closed round is seen
-WARM_UP_ROUNDS = 20           # they are too short to say which one was open at a fault
-TRIES_HUNG = 3                # a pair is given up after so many
+PAUSE_S = (0.2, 3)            # until a restart: before or after the process is missed
+LOOK_S, NEWS_S = 0.02, 0.1    # between two polls; until a closed round is visible
+WARM_UP_ROUNDS = 20           # too short to tell which one was open at a fault
+TRIES_HUNG = 3                # a pair is abandoned after this many
 SETTINGS = {
     "data.train_limit": 12800, "data.validation_limit": 1000, "sync.block": 20,
     "sync.warmup_samples": WARM_UP_ROUNDS * 128, "evaluation.every_epochs": 5,
@@ -98,7 +99,7 @@ def newest_weights(output):
 
 
 def last_accuracy(output):
-    """Validation accuracy at the end of the last epoch, 0 where none was validated."""
+    """Validation accuracy at the end of the last epoch; 0 without a validated epoch."""
     key = "validation/main/accuracy"
     entries = [json.loads(line) for line in (output / "log.jsonl").read_text().splitlines()]
     return next((entry[key] for entry in reversed(entries) if key in entry), 0)
@@ -115,15 +116,15 @@ def same_result(arguments, output, reference):
 
 
 class Job:
-    """The processes of one run of the experiment, their logs and their progress. A context manager:
-    nothing is left running."""
+    """The processes of one run of the experiment, their logs and their progress. A context manager that
+    leaves no process running."""
 
     def __init__(self, arguments, network, folder):
         self.arguments, self.network, self.folder = arguments, network, folder
         self.output = folder / "out"
         self.processes, self.due, self.done, self.lost = {}, {}, set(), []
         self.gave_up = 0          # processes that ended by themselves, to be started again
-        self.expected = {}        # those whose next end is our doing -> its exit code
+        self.expected = {}        # nodes that this program ends -> expected exit code
         self.progress = []        # (time when it was seen, closed rounds, live workers)
         self.last_line = b""
         self.lines = []           # (wall time, "log's name: line") of all logs
@@ -167,11 +168,12 @@ class Job:
                 stderr=subprocess.STDOUT, env=environment, start_new_session=True)
 
     def disk(self, node):
-        """Where a server with a disk of its own keeps its checkpoints."""
+        """The checkpoint folder of a server with a disk of its own."""
         return self.output if node == "server-0" else self.folder / f"disk-{node}"
 
     def lose_disk(self, node):
-        """All of it but logs and curves, which this program reads. The server is not running."""
+        """Deletes the disk's contents except logs and curves, which this program reads. The server must not
+        run."""
         shutil.rmtree(self.disk(node) / "checkpoints", ignore_errors=True)
         (self.disk(node) / "generation").unlink(missing_ok=True)
 
@@ -180,7 +182,7 @@ class Job:
             self.processes[node].send_signal(number)
 
     def tend(self):
-        """Starts what is to be started again, and reads what is new. Called often."""
+        """Restarts ended processes, and reads new log lines. Called often."""
         now = time.time()
         for node, process in list(self.processes.items()):
             if process.poll() is None or node in self.done or node in self.due:
@@ -237,7 +239,7 @@ class Job:
         return len(self.done) == len(self.processes)
 
     def wait(self, until, limit_s):
-        """Tends until that holds; False when something is lost or the limit comes first."""
+        """Tends until the condition holds; False if a process is lost or the limit comes first."""
         deadline = time.time() + limit_s
         while not until():
             if self.lost or time.time() > deadline:
@@ -252,7 +254,7 @@ def has_private_disks(arguments):
 
 
 def begin(job, fault, node, chance):
-    """Does the fault; returns (seconds until it ends, what ends it)."""
+    """Injects the fault; returns (seconds until its end, a function that ends it)."""
     lasts = chance.uniform(1.5, 3.5) * job.arguments.suspect_after_s
     if fault in ("kill", "lose", "terminate"):
         if job.processes[node].poll() is None:
@@ -276,8 +278,8 @@ def begin(job, fault, node, chance):
 
 
 def one_try(job, fault, role, chance):
-    """Disturbs a job that trains, and watches it until all is as before. The measurements, or None
-    when the job was over too soon."""
+    """Disturbs a training job, and watches it until it has recovered. Returns the measurements, or None
+    if the job ended too soon."""
     pause_ends = time.time() + chance.uniform(0, 1.5)
     if not job.wait(lambda: time.time() > pause_ends, 60):
         return {"hung": "; ".join(job.lost)}
@@ -381,7 +383,7 @@ def run_job(arguments, network, folder, trials, reference):
 
 
 def undisturbed(arguments, network, folder):
-    """The run that all others are compared with."""
+    """The reference run."""
     with Job(arguments, network, folder) as job:
         began = job.start_all().wait(lambda: job.progress, arguments.limit)
         if not began or not job.wait(job.ended, arguments.limit + job.rounds):
@@ -416,7 +418,7 @@ def print_table(rows):
 
 
 def pairs_of(text):
-    """"FAULT:ROLE", either of which may be left out, as pairs."""
+    """The pairs of "FAULT:ROLE", in which either part may be missing."""
     fault, _, role = text.partition(":")
     pairs = [(f, r) for f in FAULTS for r in FAULTS[f] if fault in ("", f) and role in ("", r)]
     if not pairs:

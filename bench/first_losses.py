@@ -3,13 +3,13 @@
 and with the same rates. Two ways:
 
   at Kumo's weights   each step's loss and gradient are computed again from the weights that Kumo had
-                      then: what Kumo's arithmetic does in one step
-  by itself           PyTorch trains on from the first step's weights: how far the two losses part
+                      then: the error of Kumo's arithmetic in one step
+  by itself           PyTorch trains on from the first step's weights: the divergence of the two losses
 
-Each is Kumo's, and PyTorch's in 32 bits, in relation to PyTorch's in 64 bits; of gradients the L2 norm.
-Trainings that round differently part from each other, the faster the higher the rate, and at once where
-the largest of a window or the sign of a ReLU's input is another one: what PyTorch's own difference
-is tells what can be asked of anybody. Ends with 1 where a loss at Kumo's weights is not within --below.
+Each way compares Kumo, and PyTorch in 32 bits, with PyTorch in 64 bits; gradients by their L2 norm.
+Trainings that round differently diverge, faster at higher rates, and at once if the maximum of a pooling
+window or the sign of a ReLU's input differs: the difference between PyTorch's own two results is the
+yardstick. Exit code 1 if a loss at Kumo's weights differs by more than --below.
 
   bench/first_losses.py experiments/cifar_resnet20.conf [--steps 50] [--set KEY=VALUE]
 

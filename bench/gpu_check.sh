@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# What needs a GPU, on a machine that has one: builds Kumo with CUDA from this repository and the
-# packages that bench/gpu_bundle.sh has downloaded, runs the tests of the CUDA backend, looks at its
-# kernels with compute-sanitizer, measures it beside PyTorch on the same card, and ends with one
-# table. Exit code 1 when a step failed; what could not be done is in the table as skipped, with why.
-# Needs CUDA with cuDNN, CMake, a C++20 compiler and, for the comparisons, a python3 with PyTorch.
+# GPU check: builds Kumo with CUDA from this repository and the packages that bench/gpu_bundle.sh has
+# downloaded, runs the tests of the CUDA backend, checks its kernels with compute-sanitizer, compares
+# its speed with PyTorch on the same card, and ends with one table. Exit code 1 if a step failed; the
+# table shows a step that could not run as skipped, with the reason. Needs a GPU, CUDA with cuDNN,
+# CMake, a C++20 compiler and, for the comparisons, a python3 with PyTorch.
 #
 #   bench/gpu_check.sh BUNDLE [BUILD]     BUNDLE: the folder of packages; BUILD: default build/gpu
 #
 # KUMO_DATA: a folder with MNIST, for the training to .99 (skipped without). KUMO_TORCH_PYTHON: the
-# Python with PyTorch (python3). KUMO_COMMIT: what the sources are, where there is no git repository.
-# KUMO_CHECK_S: seconds for all of it (570); steps for which too little is left are skipped.
+# Python with PyTorch (python3). KUMO_COMMIT: the commit of the sources if there is no git repository.
+# KUMO_CHECK_S: seconds for all steps (570); a step is skipped if too little time is left.
 # KUMO_CHECK_STEPS: only these steps, names with blanks between them. KUMO_CHECK_DEVICE=cpu tries the
-# script itself where there is no GPU: what trains and measures does so on the CPU.
+# script itself without a GPU: trainings and measurements run on the CPU.
 set -euo pipefail
 { [ $# = 1 ] || [ $# = 2 ]; } && [ "$1" != --help ] || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 64; }
 bundle=$(cd "$1" && pwd)
@@ -26,12 +26,13 @@ export KUMO_TORCH_PYTHON=${KUMO_TORCH_PYTHON:-python3}
 commit=${KUMO_COMMIT:-$(git describe --always --dirty 2>/dev/null || echo unknown)}
 seconds=${KUMO_CHECK_S:-570}
 
-# note NAME OUTCOME SECONDS REMARK: a line for the table, and one to look at while it runs.
+# note NAME OUTCOME SECONDS REMARK: adds a line to the table and prints it.
 note() {
   printf '%s\t%s\t%s\t%s\n' "$@" >>"$check/steps.tsv"
   printf '%4d s  %-18s %-8s %4s s  %s\n' "$SECONDS" "$@"
 }
-# step NAME LIMIT_S COMMAND...: runs it with its output in check/NAME.log, for LIMIT_S at most.
+# step NAME LIMIT_S COMMAND...: runs the command for at most LIMIT_S, with its output in
+# check/NAME.log.
 step() {
   local name=$1 limit=$2 start=$SECONDS left=$((seconds - SECONDS)) code=0
   shift 2
@@ -52,7 +53,7 @@ step() {
     tail -n 30 "$check/$name.log"
     return 1
   fi
-  # A test that skips although there is a GPU has not done what it is here for.
+  # With a GPU, a skipped test is a failure.
   local skipped
   skipped=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) tests*\..*/\1/p' "$check/$name.log" | head -n 1)
   if [ -n "$skipped" ]; then
@@ -65,7 +66,7 @@ step() {
   [ "$name" = layer_test ] && [ -z "$gpu" ] && remark="no GPU: the CPU's layers only"
   note "$name" ok $((SECONDS - start)) "$remark"
 }
-# on_gpu NAME LIMIT_S COMMAND...: a step that is nothing without a GPU.
+# on_gpu NAME LIMIT_S COMMAND...: a step that needs a GPU.
 on_gpu() {
   if [ -n "$gpu" ] || [ "$device" = cpu ]; then
     step "$@"

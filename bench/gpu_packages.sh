@@ -1,17 +1,17 @@
-# Sourced by bench/gpu_check.sh: packages of bench/gpu_bundle.sh, unpacked into a folder of their own
-# and used from there, on a machine that need not be the one they are for.
+# Packages of bench/gpu_bundle.sh, unpacked into a folder of their own and used from there, also on
+# another release of the system than theirs. Sourced by bench/gpu_check.sh.
 #
-# Nothing of the machine is shadowed: where it has a library under the same soname, its own is taken
-# (it may be newer, and a program must not load two), and LD_LIBRARY_PATH is set for the two
-# programs of the bundle only.
+# The packages shadow nothing of the machine: if the machine has a library of the same soname, that
+# library is used (it may be newer, and a program must not load two), and LD_LIBRARY_PATH is set for
+# the two programs of the bundle only.
 
-# kumo_machine_library SONAME: where the machine has it; nothing where it has none.
+# kumo_machine_library SONAME: prints the path of the machine's library; nothing if it has none.
 kumo_machine_library() {
   { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null |
     awk -v soname="$1" '$1 == soname && /x86-64/ { print $NF; exit }'
 }
 
-# kumo_unpack BUNDLE PACKAGES: fills the folder PACKAGES, unless it is there.
+# kumo_unpack BUNDLE PACKAGES: fills the folder PACKAGES, unless it exists.
 kumo_unpack() {
   local bundle=$1 packages=$2 part=$2.part package link target own
   [ -d "$packages" ] && return 0
@@ -32,7 +32,7 @@ kumo_unpack() {
     target=$(readlink -f "$link")
     rm -f "$link" "$target"
   done
-  # What is linked against: libz.so and its like, which may now point nowhere.
+  # Links of the linker, such as libz.so, may now point nowhere.
   for link in "$libraries"/*.so; do
     [ -e "$link" ] && continue
     own=
@@ -43,8 +43,8 @@ kumo_unpack() {
     done
     [ -n "$own" ] && ln -sf "$own" "$link" || rm "$link"
   done
-  # What the libraries themselves were linked with concerns static linking only, and its development
-  # packages are not here.
+  # The private dependencies of the libraries concern static linking only, and the bundle lacks their
+  # development packages.
   sed -i '/^\(Requires\|Libs\)\.private/d' "$libraries"/pkgconfig/*.pc
   local program
   for program in protoc pkgconf; do
@@ -54,12 +54,12 @@ kumo_unpack() {
     chmod +x "$part/usr/bin/$program"
   done
   mv "$part" "$packages"
-  # Packages of a newer system than this one show here, and not in the middle of the build.
+  # Packages of a newer system than this one fail here instead of in the middle of the build.
   "$packages/usr/bin/protoc" --version
 }
 
 # kumo_package_flags PACKAGES: CMake's arguments, one a line. The old kind of run path also holds for
-# what a library of the bundle loads itself.
+# the libraries that a library of the bundle loads itself.
 kumo_package_flags() {
   local libraries=$1/usr/lib/x86_64-linux-gnu
   local link="-Wl,--disable-new-dtags -Wl,-rpath,$libraries -Wl,-rpath-link,$libraries"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Decoding speed of one thread for an experiment's image archive, compared with torchvision and Pillow:
-CPU time, in turn. Kumo's is what `kumo data` takes while it decodes both sets out of the
-archive, less what it takes when they are decoded already; theirs is decoding alone, from memory.
+CPU time, in turn. Kumo's time is that of `kumo data` while it decodes both sets out of the
+archive, minus its time when they are decoded already; the others decode from memory.
 
   bench/image_speed.py [--experiment FILE] [--runs N] [--data DIR] [--bin DIR] [--json FILE]
 
-Without a Python that has torchvision (KUMO_TORCH_PYTHON) it prints Kumo's figure alone. Ends with 77
-where the data directory does not have the archive.
+Without a Python that has torchvision (KUMO_TORCH_PYTHON) it prints Kumo's figure alone. Exit code 77
+if the data directory lacks the archive.
 """
 import json
 import os
@@ -19,8 +19,8 @@ import tempfile
 
 from jobs import HERE, commit, machine, parser
 
-# Reads the names of an archive and of folders in it, then one line for each turn; answers with the
-# images that each of the two decodes in a second of CPU time.
+# Program that reads an archive's JPEG images and then answers each line of its input with the images
+# that torchvision and Pillow decode in a second of CPU time.
 THEIRS = """
 import io, sys, tarfile, time
 import numpy, torch
@@ -45,7 +45,7 @@ for _ in sys.stdin:
 
 
 def show(arguments, cache):
-    """What `kumo data` says, and the seconds of CPU time that it took."""
+    """The output of `kumo data` and its seconds of CPU time."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     said = subprocess.run([arguments.bin / "kumo", "data", arguments.experiment, "--json", "--set",
                            f"data.directory={arguments.data}", "--set", f"data.cache={cache}"],

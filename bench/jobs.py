@@ -125,7 +125,7 @@ def commit():
 
 
 def parser(description, runs, seconds=None):
-    """Of a script that measures jobs, with what all of them take. seconds: that of run_job."""
+    """Argument parser of a script that measures jobs, with the common arguments. seconds: of run_job."""
     made = argparse.ArgumentParser(description=description,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--bin", type=pathlib.Path, default=HERE.parent / "build/release/bin")
@@ -140,8 +140,8 @@ def parser(description, runs, seconds=None):
 
 
 def in_slow_network(options):
-    """The arguments, parsed. With --rate the script runs again, where the loopback is that slow, in
-    a network namespace of its own, and this process ends as that one does."""
+    """Parses the arguments. With --rate, runs the script again in a network namespace of its own whose
+    loopback has that rate, and exits with its exit code."""
     options.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     arguments = options.parse_args()
     if arguments.rate and not arguments.inside:
@@ -153,7 +153,7 @@ def in_slow_network(options):
 
 
 def draw_data(arguments, folder):
-    """Where arguments.data names no data.directory, one in `folder` with drawn digits."""
+    """Sets arguments.data, if it is not given, to a data.directory in `folder` with drawn digits."""
     if not arguments.data:
         arguments.data = folder
         subprocess.run([arguments.bin / "kumo-data", "digits", "--out", folder], check=True,

@@ -1,18 +1,19 @@
 """Simulated networks of bench/chaos.py, and the faults that it can inject into them.
 
-A network knows nodes, named as the processes are ("server-0", "worker-1"). It says under which
-addresses a node finds the servers, where a server listens and how a process is started as a node,
-and it impairs what goes into and out of a node, from one moment to the next:
+A network has nodes with the names of the processes ("server-0", "worker-1"). It gives each node
+the addresses of the servers, gives each server its listening address, starts a process as a node,
+and can impair a node's traffic at any moment:
 
   Packets   each node has a network namespace with a TUN device of its own, and this process carries
-            IP packets between them: it drops and delays what it likes. Needs root and /dev/net/tun,
-            and iproute2 and util-linux. Namespaces and devices have no names outside this process:
-            they are gone when it and the nodes are, however they end.
-  Relay     all on loopback; each connection goes through this process, which stalls and delays the
-            bytes of each direction. Needs nothing, but cannot lose a packet: TCP below it is whole.
-  Loopback  all on loopback, without anything between.
+            the IP packets between them, and can drop and delay them. Needs root, /dev/net/tun,
+            iproute2 and util-linux. Namespaces and devices have no names outside this process: they
+            are gone when this process and the nodes have ended, however they end.
+  Relay     all nodes on loopback; each connection goes through this process, which stalls and
+            delays the bytes of each direction. Needs nothing, but cannot lose a packet, since both
+            halves of a connection are TCP.
+  Loopback  all nodes on loopback, with direct connections: no impairment.
 
-What is carried is carried by a thread of this process.
+A thread of this process carries the packets and bytes.
 """
 import asyncio
 import collections
@@ -34,7 +35,7 @@ CHUNK, CHUNKS_UNDER_WAY = 65536, 64  # of a relayed connection and direction
 
 
 class Impairment(typing.NamedTuple):
-    """What happens to all that goes into and out of a node."""
+    """Impairment of a node's traffic."""
     into: bool = False   # nothing arrives at the node
     out: bool = False    # nothing leaves it
     loss: float = 0      # share of packets lost, each way
@@ -45,7 +46,7 @@ NONE = Impairment()
 
 
 def free_ports(count):
-    """Loopback ports that nobody listens at."""
+    """Free loopback ports."""
     with contextlib.ExitStack() as held:
         ports = []
         for _ in range(count):
@@ -56,7 +57,7 @@ def free_ports(count):
 
 
 class Loopback:
-    """Processes as they are: no impairment. Also what the other networks have in common."""
+    """Network of direct connections, without impairment; base of the other networks."""
     name, can = "loopback", frozenset()
 
     def __init__(self, servers, workers):

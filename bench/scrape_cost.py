@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """(p) Cost of HTTP monitoring for a job: LeNet on two workers and two servers, blocks of two
-minibatches, so that rounds are short. In turn, in one job: nobody asks; /metrics is asked for each second, as
-Prometheus does; /status.json and /history.json are, as an open page does. The one who asks runs on the same
-cores.
+minibatches, so that rounds are short. Three phases take turns in one job: no requests; /metrics each second,
+as from Prometheus; /status.json and /history.json each second, as from an open page. The client runs on the
+same cores.
 
   bench/scrape_cost.py [--runs N] [--seconds S] [--data DIR] [--bin DIR] [--json FILE]
 
---runs: how often all three come round, --seconds: for how long each is. Prints a round's time while nobody
-asks, what of it each of the others takes, and how long one request takes: medians, and between what the
-middle half is.
+--runs: repetitions of the three phases; --seconds: length of a phase. Prints the time of a round without
+requests, the slowdown in the other phases, and the duration of one request: medians and quartiles.
 """
 import itertools
 import json
@@ -29,7 +28,7 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def url_of(folder):
-    """Server 0's, when it trains."""
+    """Server 0's address, once it trains."""
     for _ in range(400):
         for log in pathlib.Path(folder).glob("kumo-*/logs/server-0.*.log"):
             found = log_messages.pattern("page").search(log.read_text())
@@ -40,8 +39,8 @@ def url_of(folder):
 
 
 class Watcher(threading.Thread):
-    """Asks in turn, as long as the job goes on. `turns` has [what, begin, end] by the wall clock, `took` the
-    seconds of each request by its path, `sizes` how many bytes it brought."""
+    """Client that goes through the phases until the job ends. `turns` has [phase, begin, end] by the wall
+    clock, `took` the seconds of each request by its path, `sizes` the bytes of its answer."""
 
     def __init__(self, folder, seconds):
         super().__init__()
@@ -52,12 +51,12 @@ class Watcher(threading.Thread):
         url = url_of(self.folder)
         try:
             for turn in itertools.count():
-                # Each of them comes first, second and third as often.
+                # Each phase comes first, second and third equally often.
                 for at in range(len(PATHS)):
                     what, paths = list(PATHS.items())[(turn + at) % len(PATHS)]
                     begin = time.time()
                     for second in range(max(1, round(self.seconds))):
-                        for path in paths or ["healthz"] * (second == 0):  # whether it is there still
+                        for path in paths or ["healthz"] * (second == 0):  # ends the loop when the job has ended
                             self.ask(url, path)
                         time.sleep(max(0, begin + min(second + 1, self.seconds) - time.time()))
                     self.turns.append((what, begin, time.time()))
@@ -72,7 +71,7 @@ class Watcher(threading.Thread):
 
 
 def round_seconds(entries, begin, end):
-    """Of the rounds whose progress was logged between two times."""
+    """Mean of the rounds whose progress was logged between two times."""
     within = [entry for entry in entries if begin <= entry["wall_time"] <= end]
     if len(within) < 2 or within[-1]["round"] == within[0]["round"]:
         return None
@@ -80,7 +79,7 @@ def round_seconds(entries, begin, end):
 
 
 def spread(values, digits):
-    """The median, and between what the middle half of the values is."""
+    """The median and the quartiles."""
     if len(values) == 1:
         return f"{values[0]:.{digits}f}"
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")

@@ -3,9 +3,9 @@
 
 One call times one setting for some seconds: {"samples_per_s": ...}. With --list it prints the
 settings that are worth trying, so that the caller can pick PyTorch's best before comparing. With
---serve it does what the lines of its input say, "version", "WORK list" or "WORK SETTING SECONDS", one
-line of JSON each: starting a process, importing PyTorch and waking the GPU would else take longer than what
-is measured. {"error": ...} where a setting does not work.
+--serve it answers each line of its input, "version", "WORK list" or "WORK SETTING SECONDS", with one
+line of JSON: otherwise the start of a process, the import of PyTorch and the wake-up of the GPU would take
+longer than the measurement. {"error": ...} if a setting does not work.
 """
 import argparse
 import itertools
