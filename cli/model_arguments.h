@@ -32,11 +32,4 @@ struct ModelArguments {
 // Runs kumo-worker with these arguments. Returns its exit code, or that of a failed start.
 int RunWorker(const ExitReporter& exit_reporter, std::vector<std::string> command);
 
-// Returns the folder of the checkpoint that `text` names: "latest", "best" (by checkpoint.best),
-// the name or round of a checkpoint in output.directory/checkpoints, or a folder of a checkpoint or
-// with checkpoints (the newest valid one). NotFound lists the existing ones, FailedPrecondition
-// means that there is no best one.
-Result<std::string> FindNamedCheckpoint(FileSystem& files, const Experiment& experiment,
-                                        const std::string& text);
-
 }  // namespace kumo

@@ -24,15 +24,12 @@ constexpr int kMostThreads = 8;
 
 int ThreadsFor(const Dataset& dataset, int asked) {
   CHECK_GE(asked, 0);
-  return asked > 0 ? asked : DefaultReadingThreads(dataset);
-}
-
-}  // namespace
-
-int DefaultReadingThreads(const Dataset& dataset) {
+  if (asked > 0) return asked;
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   return dataset.in_memory() ? 1 : std::clamp(cores, 1, kMostThreads);
 }
+
+}  // namespace
 
 BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& options)
     : dataset_(*dataset),

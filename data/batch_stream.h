@@ -41,9 +41,6 @@
 
 namespace kumo {
 
-// 1 if the samples are in memory, otherwise the number of cores, at most 8.
-int DefaultReadingThreads(const Dataset& dataset);
-
 enum class BatchOrder {
   kShuffled,    // position p of epoch e is sample EpochPermutation(size, seed, e).At(p): training
   kSequential,  // position p is sample p in every epoch: evaluation
@@ -54,7 +51,7 @@ struct BatchStreamOptions {
   uint64_t seed = 1;  // of permutations and transforms
   int minibatch = 1;  // samples; at least 1
   int prefetch = 4;   // minibatches ready ahead; 0: no thread, Next() reads them itself
-  int threads = 1;    // reading threads; 0: DefaultReadingThreads
+  int threads = 1;    // reading threads; 0: 1 for samples in memory, else the cores, at most 8
   // Applied to each sample; must outlive the stream.
   std::span<const std::unique_ptr<const Transform>> transforms{};
 };

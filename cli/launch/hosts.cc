@@ -1,7 +1,6 @@
 #include "cli/launch/hosts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <set>
 #include <sstream>
@@ -10,6 +9,7 @@
 #include "common/base/address.h"
 #include "common/base/file.h"
 #include "common/base/printable.h"
+#include "common/base/text.h"
 #include "common/settings/option_value.h"
 
 namespace kumo {
@@ -23,9 +23,8 @@ constexpr std::string_view kBlanks = " \t\r\n";
 
 // True if the whole text is a number up to `most`.
 bool ReadNumber(std::string_view text, int most, int* number) {
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), *number);
-  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && *number >= 0 &&
-         *number <= most;
+  *number = ParseNumber<int>(text).value_or(-1);
+  return *number >= 0 && *number <= most;
 }
 
 // Splits at commas outside of brackets.

@@ -1,7 +1,5 @@
 // Server addresses of a job on this machine: free ports, and checks of given addresses. Stateless
 // functions.
-//
-// Functions without state.
 #pragma once
 
 #include <string>

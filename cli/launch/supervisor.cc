@@ -9,6 +9,7 @@
 
 #include "common/base/process/exit_report.h"
 #include "common/base/process/signals.h"
+#include "common/base/text.h"
 
 namespace kumo {
 
@@ -35,12 +36,6 @@ Outcome FailureOf(const ProcessEnd& end, std::string words) {
   outcome.code = CodeOf(end);
   outcome.words = std::move(words);
   return outcome;
-}
-
-std::string Join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 std::string Seconds(TimeUs us) { return std::to_string((us + kSecond / 2) / kSecond) + " s"; }

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cinttypes>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 
 #include "common/base/fnv.h"
+#include "common/base/text.h"
 #include "common/settings/config_file.h"
 #include "common/settings/option_table.h"
 #include "common/settings/option_value.h"
@@ -112,8 +111,7 @@ std::string Replace(const std::string& path, const std::string& value) {
 std::string ExperimentInSelector(const std::string& experiment) {
   Fnv1a hash;
   hash.Add(experiment);
-  char text[32];
-  std::snprintf(text, sizeof(text), "\"%016" PRIx64 "\"", hash.value());
+  const std::string text = "\"" + HexDigits(hash.value()) + "\"";
   std::string operations;
   for (const char* labels : {"/spec/selector/matchLabels", "/spec/template/metadata/labels"}) {
     operations += std::string("      - {op: add, path: ") + labels +
@@ -213,7 +211,7 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
 
 std::string PodExperimentText(const LoadedExperiment& loaded, const ClusterRun& run,
                               const std::string& about) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   const std::map<std::string, std::string> of_run = SettingsOfRun(loaded, run);
   std::string text;
   for (size_t at = 0; at < about.size();) {

@@ -1,11 +1,8 @@
 #include "cli/stage/staging.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cinttypes>
 #include <cstddef>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +15,7 @@
 #include "common/base/crc32c.h"
 #include "common/base/fnv.h"
 #include "common/base/printable.h"
+#include "common/base/text.h"
 #include "common/base/thread_pool.h"
 
 namespace kumo {
@@ -37,6 +35,74 @@ std::string OwnFolder(const std::string& destination) {
 bool HasFile(FileSystem& files, const std::string& path, uint64_t size) {
   const Result<std::unique_ptr<ReadableFile>> file = files.OpenForReading(path);
   return file.ok() && (*file)->size() == size;
+}
+
+// Long pieces for network file systems, which read ahead by megabytes.
+constexpr uint64_t kPiece = uint64_t{4} << 20;
+
+// Called with the number of bytes read; returns false to abort.
+using OnBytes = std::function<bool(uint64_t bytes)>;
+using OnPiece = std::function<Status(std::span<const std::byte> piece)>;
+
+// Passes on a file's bytes [begin, end) in pieces.
+Status ReadPieces(FileSystem& files, const std::string& path, uint64_t begin, uint64_t end,
+                  const OnBytes& on_bytes, const OnPiece& on_piece) {
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.OpenForReading(path));
+  std::vector<std::byte> buffer(std::min(kPiece, end - begin));
+  for (uint64_t at = begin; at < end;) {
+    const std::span<std::byte> piece(buffer.data(), std::min(kPiece, end - at));
+    KUMO_RETURN_IF_ERROR(file->Read(at, piece));
+    KUMO_RETURN_IF_ERROR(on_piece(piece));
+    at += piece.size();
+    if (!on_bytes(piece.size())) return Aborted("stopped");
+  }
+  return OkStatus();
+}
+
+// The length of a partial copy; a longer file is of another source.
+Result<uint64_t> LengthOfPart(FileSystem& files, const std::string& part, uint64_t size) {
+  if (!files.Exists(part)) return uint64_t{0};
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.OpenForReading(part));
+  if (file->size() <= size) return file->size();
+  KUMO_RETURN_IF_ERROR(files.RemoveFile(part));
+  return uint64_t{0};
+}
+
+// The CRC-32C of a file's first `size` bytes. DataLoss if it is shorter; Aborted if `on_bytes`
+// returns false.
+Result<uint32_t> ChecksumOf(FileSystem& files, const std::string& path, uint64_t size,
+                            const OnBytes& on_bytes) {
+  uint32_t crc = 0;
+  const auto add = [&](std::span<const std::byte> piece) {
+    crc = ExtendCrc32c(crc, piece);
+    return OkStatus();
+  };
+  KUMO_RETURN_IF_ERROR(ReadPieces(files, path, 0, size, on_bytes, add));
+  return crc;
+}
+
+// Copies the first `size` bytes of `from` to `to`, which afterwards is complete and durable, or
+// unchanged. Meanwhile the bytes are in `part`, where an interrupted copy resumes. Returns their
+// CRC-32C, for which the contents of `part` are read again. `on_bytes` and Aborted as above; the
+// errors of reading and writing files. Blocks; thread-safe, if no two calls write one file.
+Result<uint32_t> CopyFile(FileSystem& files, const std::string& from, uint64_t size,
+                          const std::string& part, const std::string& to, const OnBytes& on_bytes) {
+  KUMO_ASSIGN_OR_RETURN(const uint64_t begin, LengthOfPart(files, part, size));
+  uint32_t crc = 0;
+  if (begin > 0) {
+    KUMO_ASSIGN_OR_RETURN(crc, ChecksumOf(files, part, begin, on_bytes));
+  }
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> copy, files.OpenForAppending(part));
+  const auto append = [&](std::span<const std::byte> piece) {
+    crc = ExtendCrc32c(crc, piece);
+    return copy->Append(piece);
+  };
+  KUMO_RETURN_IF_ERROR(ReadPieces(files, from, begin, size, on_bytes, append));
+  KUMO_RETURN_IF_ERROR(copy->Sync());
+  KUMO_RETURN_IF_ERROR(copy->Close());
+  KUMO_RETURN_IF_ERROR(files.CreateDirectories(DirectoryOf(to)));
+  KUMO_RETURN_IF_ERROR(files.Rename(part, to));
+  return crc;
 }
 
 }  // namespace
@@ -85,9 +151,7 @@ std::string Staging::PartOf(const SourceFile& file) const {
   hash.Add(file.size);
   hash.Add(static_cast<uint64_t>(file.modified_ns));
   hash.Add(options_.boot);
-  char name[32];
-  std::snprintf(name, sizeof(name), "%016" PRIx64, hash.value());
-  return JoinPath(OwnFolder(destination_), std::string(name) + kPartEnd);
+  return JoinPath(OwnFolder(destination_), HexDigits(hash.value()) + kPartEnd);
 }
 
 Status Staging::CheckRoom() const {
@@ -248,92 +312,21 @@ Status Staging::CleanUp() {
 
 namespace {
 
-// Long pieces for network file systems, which read ahead by megabytes.
-constexpr uint64_t kPiece = uint64_t{4} << 20;
-
-using OnPiece = std::function<Status(std::span<const std::byte> piece)>;
-
-// Passes on a file's bytes [begin, end) in pieces.
-Status ReadPieces(FileSystem& files, const std::string& path, uint64_t begin, uint64_t end,
-                  const OnBytes& on_bytes, const OnPiece& on_piece) {
-  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.OpenForReading(path));
-  std::vector<std::byte> buffer(std::min(kPiece, end - begin));
-  for (uint64_t at = begin; at < end;) {
-    const std::span<std::byte> piece(buffer.data(), std::min(kPiece, end - at));
-    KUMO_RETURN_IF_ERROR(file->Read(at, piece));
-    KUMO_RETURN_IF_ERROR(on_piece(piece));
-    at += piece.size();
-    if (!on_bytes(piece.size())) return Aborted("stopped");
-  }
-  return OkStatus();
-}
-
-// The length of a partial copy; a longer file is of another source.
-Result<uint64_t> LengthOfPart(FileSystem& files, const std::string& part, uint64_t size) {
-  if (!files.Exists(part)) return uint64_t{0};
-  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.OpenForReading(part));
-  if (file->size() <= size) return file->size();
-  KUMO_RETURN_IF_ERROR(files.RemoveFile(part));
-  return uint64_t{0};
-}
-
-}  // namespace
-
-Result<uint32_t> ChecksumOf(FileSystem& files, const std::string& path, uint64_t size,
-                            const OnBytes& on_bytes) {
-  uint32_t crc = 0;
-  const auto add = [&](std::span<const std::byte> piece) {
-    crc = ExtendCrc32c(crc, piece);
-    return OkStatus();
-  };
-  KUMO_RETURN_IF_ERROR(ReadPieces(files, path, 0, size, on_bytes, add));
-  return crc;
-}
-
-Result<uint32_t> CopyFile(FileSystem& files, const std::string& from, uint64_t size,
-                          const std::string& part, const std::string& to, const OnBytes& on_bytes) {
-  KUMO_ASSIGN_OR_RETURN(const uint64_t begin, LengthOfPart(files, part, size));
-  uint32_t crc = 0;
-  if (begin > 0) {
-    KUMO_ASSIGN_OR_RETURN(crc, ChecksumOf(files, part, begin, on_bytes));
-  }
-  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> copy, files.OpenForAppending(part));
-  const auto append = [&](std::span<const std::byte> piece) {
-    crc = ExtendCrc32c(crc, piece);
-    return copy->Append(piece);
-  };
-  KUMO_RETURN_IF_ERROR(ReadPieces(files, from, begin, size, on_bytes, append));
-  KUMO_RETURN_IF_ERROR(copy->Sync());
-  KUMO_RETURN_IF_ERROR(copy->Close());
-  KUMO_RETURN_IF_ERROR(files.CreateDirectories(DirectoryOf(to)));
-  KUMO_RETURN_IF_ERROR(files.Rename(part, to));
-  return crc;
-}
-
-namespace {
-
 // About ten million files.
 constexpr uint64_t kLongestRecord = uint64_t{1} << 30;
 
-std::string Hex(uint32_t number) {
-  char text[16];
-  std::snprintf(text, sizeof(text), "%08" PRIx32, number);
-  return text;
-}
-
 std::string Line(const StagedFile& file) {
-  const std::string rest = Hex(file.crc32c) + " " + std::to_string(file.source.size) + " " +
+  const std::string rest = HexDigits(file.crc32c) + " " + std::to_string(file.source.size) + " " +
                            std::to_string(file.source.modified_ns) + " " + file.source.path;
-  return Hex(Crc32c(AsBytes(rest))) + " " + rest + "\n";
+  return HexDigits(Crc32c(AsBytes(rest))) + " " + rest + "\n";
 }
 
 // Removes a number and the following blank from the start of the text.
 template <typename Number>
-bool TakeNumber(std::string_view* text, int base, Number* number) {
-  const auto parsed = std::from_chars(text->data(), text->data() + text->size(), *number, base);
-  if (parsed.ec != std::errc()) return false;
-  text->remove_prefix(parsed.ptr - text->data());
-  if (!text->starts_with(' ')) return false;
+bool TakeColumn(std::string_view* text, int base, Number* number) {
+  const std::optional<Number> taken = TakeNumber<Number>(text, base);
+  if (!taken || !text->starts_with(' ')) return false;
+  *number = *taken;
   text->remove_prefix(1);
   return true;
 }
@@ -341,9 +334,9 @@ bool TakeNumber(std::string_view* text, int base, Number* number) {
 std::optional<StagedFile> ParseLine(std::string_view line) {
   uint32_t crc = 0;
   StagedFile file;
-  if (!TakeNumber(&line, 16, &crc) || Crc32c(AsBytes(line)) != crc) return std::nullopt;
-  if (!TakeNumber(&line, 16, &file.crc32c) || !TakeNumber(&line, 10, &file.source.size) ||
-      !TakeNumber(&line, 10, &file.source.modified_ns) || line.empty()) {
+  if (!TakeColumn(&line, 16, &crc) || Crc32c(AsBytes(line)) != crc) return std::nullopt;
+  if (!TakeColumn(&line, 16, &file.crc32c) || !TakeColumn(&line, 10, &file.source.size) ||
+      !TakeColumn(&line, 10, &file.source.modified_ns) || line.empty()) {
     return std::nullopt;
   }
   file.source.path = line;

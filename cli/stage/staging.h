@@ -28,21 +28,6 @@
 
 namespace kumo {
 
-// Called with the number of bytes read; returns false to abort.
-using OnBytes = std::function<bool(uint64_t bytes)>;
-
-// The CRC-32C of a file's first `size` bytes. DataLoss if it is shorter; Aborted if `on_bytes`
-// returns false.
-Result<uint32_t> ChecksumOf(FileSystem& files, const std::string& path, uint64_t size,
-                            const OnBytes& on_bytes);
-
-// Copies the first `size` bytes of `from` to `to`, which afterwards is complete and durable, or
-// unchanged. Meanwhile the bytes are in `part`, where an interrupted copy resumes. Returns their
-// CRC-32C, for which the contents of `part` are read again. `on_bytes` and Aborted as above; the
-// errors of reading and writing files. Blocks; thread-safe, if no two calls write one file.
-Result<uint32_t> CopyFile(FileSystem& files, const std::string& from, uint64_t size,
-                          const std::string& part, const std::string& to, const OnBytes& on_bytes);
-
 // A file that was staged.
 struct StagedFile {
   SourceFile source;    // its state at that time

@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
+
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
@@ -42,9 +43,8 @@ Result<Address> ParseTcp(std::string_view text) {
   }
   Address address{Address::Kind::kTcp, std::string(host), 0, ""};
   if (port == "*") return address;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
-  if (error != std::errc() || end != port.data() + port.size() || address.port < 0 ||
-      address.port > 65535) {
+  address.port = ParseNumber<int>(port).value_or(-1);
+  if (address.port < 0 || address.port > 65535) {
     return BadAddress(text, "has a port that is not a number from 0 to 65535");
   }
   return address;
@@ -122,7 +122,7 @@ Address BoundAddress(const Address& asked, int fd) {
   }
   Address address = asked;
   address.host = host;
-  std::from_chars(port, port + std::strlen(port), address.port);
+  address.port = ParseNumber<int>(port).value_or(address.port);
   return address;
 }
 

@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
+
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
@@ -51,8 +52,7 @@ void FoldLine(std::string_view line, int columns, int hanging, std::string* fold
 
 int TerminalColumns(int fd, std::string_view wanted) {
   if (::isatty(fd) == 0) return 0;
-  int columns = 0;
-  std::from_chars(wanted.data(), wanted.data() + wanted.size(), columns);
+  int columns = TakeNumber<int>(&wanted).value_or(0);
   winsize size{};
   if (columns <= 0 && ::ioctl(fd, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
   return columns <= 0 ? kUsualColumns : std::max(columns, kLeastColumns);

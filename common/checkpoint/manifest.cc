@@ -1,8 +1,6 @@
 #include "common/checkpoint/manifest.h"
 
-#include <cinttypes>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +12,7 @@
 
 #include "common/base/crc32c.h"
 #include "common/base/file.h"
+#include "common/base/text.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/job/metric_list.h"
 #include "common/job/protocol.h"
@@ -24,9 +23,7 @@ namespace {
 constexpr char kCrcPrefix[] = "# crc32c ";
 
 std::string CrcLine(std::string_view text) {
-  char line[32];
-  std::snprintf(line, sizeof(line), "%s%08" PRIx32 "\n", kCrcPrefix, Crc32c(AsBytes(text)));
-  return line;
+  return kCrcPrefix + HexDigits(Crc32c(AsBytes(text))) + "\n";
 }
 
 // Keeps the first error for our message; the default collector would print it.

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 #include <tuple>
 #include <utility>
 
 #include "common/base/buffer.h"
 #include "common/base/crc32c.h"
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
@@ -70,12 +69,6 @@ class Block {
 bool KnownKind(uint32_t kind) {
   return kind >= static_cast<uint32_t>(StateKind::kStart) &&
          kind <= static_cast<uint32_t>(StateKind::kPartitionState);
-}
-
-std::string Hex(uint32_t value) {
-  char text[16];
-  std::snprintf(text, sizeof(text), "%08" PRIx32, value);
-  return text;
 }
 
 Range Intersection(Range a, Range b) {
@@ -310,7 +303,7 @@ Status ShardFileReader::ReadNumbers(size_t index, Range wanted, float* out) {
   if (crc32c != record.crc32c) {
     return Damaged(record.offset, "record " + std::to_string(index) + " (" +
                                       DescribeRecord(record) + ") is damaged: its checksum is " +
-                                      Hex(crc32c) + ", expected " + Hex(record.crc32c));
+                                      HexDigits(crc32c) + ", expected " + HexDigits(record.crc32c));
   }
   return OkStatus();
 }

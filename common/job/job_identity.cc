@@ -1,10 +1,8 @@
 #include "common/job/job_identity.h"
 
-#include <cinttypes>
-#include <cstdio>
-
 #include "common/base/fnv.h"
 #include "common/base/printable.h"
+#include "common/base/text.h"
 #include "common/job/network_changes.h"
 #include "common/job/protocol.h"
 #include "common/settings/experiment_text.h"
@@ -62,11 +60,7 @@ Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
 
 }  // namespace
 
-std::string HashOf(uint64_t hash) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "hash %016" PRIx64, hash);
-  return text;
-}
+std::string HashOf(uint64_t hash) { return "hash " + HexDigits(hash); }
 
 uint64_t JobIdentity::JobId() const {
   Fnv1a hash;

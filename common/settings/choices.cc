@@ -1,6 +1,6 @@
 #include "common/settings/choices.h"
 
-#include <charconv>
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
@@ -13,14 +13,8 @@ constexpr Choice<ResumeFrom::Kind> kResumeWords[] = {{ResumeFrom::Kind::kAuto, "
                                                      {ResumeFrom::Kind::kMust, "must"}};
 
 // Digits alone; none for a number of more than `most_digits`.
-std::optional<int64_t> FindNumber(std::string_view text, size_t most_digits) {
-  if (text.empty() || text.size() > most_digits ||
-      text.find_first_not_of("0123456789") != std::string_view::npos) {
-    return std::nullopt;
-  }
-  int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+std::optional<uint64_t> FindNumber(std::string_view text, size_t most_digits) {
+  return text.size() > most_digits ? std::nullopt : ParseNumber<uint64_t>(text);
 }
 
 }  // namespace
@@ -52,7 +46,7 @@ std::optional<ResumeFrom> FindResumeFrom(std::string_view text) {
   }
   const auto round = FindNumber(text, 18);
   if (!round) return std::nullopt;
-  return ResumeFrom{ResumeFrom::Kind::kRound, *round};
+  return ResumeFrom{ResumeFrom::Kind::kRound, static_cast<int64_t>(*round)};
 }
 
 }  // namespace kumo

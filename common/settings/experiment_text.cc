@@ -1,6 +1,5 @@
 #include "common/settings/experiment_text.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -8,6 +7,7 @@
 
 #include "common/base/fnv.h"
 #include "common/base/printable.h"
+#include "common/base/text.h"
 #include "common/settings/option_table.h"
 
 namespace kumo {
@@ -94,12 +94,7 @@ uint64_t ExperimentHash(const Experiment& experiment) {
   return hash.value();
 }
 
-std::string HashText(const Experiment& experiment) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx",
-                static_cast<unsigned long long>(ExperimentHash(experiment)));
-  return text;
-}
+std::string HashText(const Experiment& experiment) { return HexDigits(ExperimentHash(experiment)); }
 
 std::string FirstDifference(std::string_view here, std::string_view there) {
   while (!here.empty() || !there.empty()) {

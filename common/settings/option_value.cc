@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "common/base/did_you_mean.h"
+#include "common/base/text.h"
 #include "common/settings/experiment.h"
 
 namespace kumo {
@@ -29,12 +30,6 @@ std::string Bound(double bound) {
   return Shortest(bound);
 }
 
-std::string Join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 Status MustBe(std::string_view kind, const Allowed& allowed) {
   const std::string range = allowed.Text();
   std::string text = "must be " + std::string(kind);
@@ -44,18 +39,14 @@ Status MustBe(std::string_view kind, const Allowed& allowed) {
 
 template <typename T>
 Status ReadNumber(std::string_view text, const Allowed& allowed, T* value) {
-  T number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = std::is_integral_v<T>;
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return MustBe(whole ? "an integer" : "a number", allowed);
-  }
-  const double position = static_cast<double>(number);
+  const std::optional<T> number = ParseNumber<T>(text);
+  if (!number) return MustBe(std::is_integral_v<T> ? "an integer" : "a number", allowed);
+  const double position = static_cast<double>(*number);
   const bool inside = std::isfinite(position) &&
                       (allowed.min_excluded ? position > allowed.min : position >= allowed.min) &&
                       (allowed.max_excluded ? position < allowed.max : position <= allowed.max);
   if (!inside) return MustBe(allowed.Text().empty() ? "finite" : "", allowed);
-  *value = number;
+  *value = *number;
   return OkStatus();
 }
 
@@ -187,17 +178,13 @@ std::string WriteValue(const std::vector<std::string>& value) { return Join(valu
 
 Result<std::vector<int64_t>> ParseImageExtents(std::string_view text) {
   std::vector<int64_t> extents;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end && extents.size() < 3) {
-    int64_t extent = 0;
-    const auto [next, error] = std::from_chars(at, end, extent);
-    if (error != std::errc() || extent < 1 || extent > kMaxImageSide) break;
-    extents.push_back(extent);
-    at = next;
-    if (extents.size() < 3 && at != end && *at == 'x') ++at;
+  while (extents.size() < 3) {
+    const std::optional<int64_t> extent = TakeNumber<int64_t>(&text);
+    if (!extent || *extent < 1 || *extent > kMaxImageSide) break;
+    extents.push_back(*extent);
+    if (extents.size() < 3 && text.starts_with('x')) text.remove_prefix(1);
   }
-  if (at == end && extents.size() == 3 && (extents[0] == 1 || extents[0] == 3)) return extents;
+  if (text.empty() && extents.size() == 3 && (extents[0] == 1 || extents[0] == 3)) return extents;
   return InvalidArgument("must be channels (1 or 3) x height x width, sides of 1 .. " +
                          std::to_string(kMaxImageSide) + " pixels, as 3x224x224");
 }

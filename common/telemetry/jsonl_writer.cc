@@ -1,8 +1,9 @@
 #include "common/telemetry/jsonl_writer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
+
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
@@ -14,11 +15,9 @@ constexpr size_t kLongestLine = 64 << 10;
 // The round of a line without line end, or -1 if the line is damaged.
 int64_t RoundOf(std::string_view line) {
   if (!line.starts_with(kLineStart) || !line.ends_with('}')) return -1;
-  int64_t round = -1;
-  const char* begin = line.data() + kLineStart.size();
-  const auto [end, error] = std::from_chars(begin, line.data() + line.size(), round);
-  if (error != std::errc() || (*end != ',' && *end != '}')) return -1;
-  return round;
+  line.remove_prefix(kLineStart.size());
+  const std::optional<int64_t> round = TakeNumber<int64_t>(&line);
+  return round && (line.starts_with(',') || line.starts_with('}')) ? *round : -1;
 }
 
 // Scans a file in pieces, with lines of any length, and keeps the complete lines about rounds up to

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "common/base/printable.h"
+#include "common/base/text.h"
 #include "common/tensor_files/formats.h"
 #include "common/tensor_files/tensor_file.h"
 
@@ -186,12 +186,10 @@ class Scanner {
   bool TakeShape(std::vector<int64_t>* shape) {
     if (!Take("(")) return false;
     while (!Take(")")) {
-      int64_t extent = 0;
       Take("");
-      const auto read = std::from_chars(rest_.data(), rest_.data() + rest_.size(), extent);
-      if (read.ec != std::errc() || shape->size() == kMostExtents) return false;
-      shape->push_back(extent);
-      rest_.remove_prefix(read.ptr - rest_.data());
+      const std::optional<int64_t> extent = TakeNumber<int64_t>(&rest_);
+      if (!extent || shape->size() == kMostExtents) return false;
+      shape->push_back(*extent);
       Take("L");  // suffix of long integers in Python 2
       if (!Take(",") && !rest_.starts_with(')')) return false;
     }

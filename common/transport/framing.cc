@@ -88,6 +88,8 @@ Status EncodeHeader(const FramingOptions& options, bool checksum, Message& messa
   return OkStatus();
 }
 
+namespace {
+
 Result<wire::Header> DecodeHeader(const FramingOptions& options, std::span<const std::byte> frame) {
   if (frame.size() > options.max_header_bytes || frame.size() > INT_MAX) {
     return InvalidArgument("header of " + Bytes(frame.size()) + ", but the limit is " +
@@ -109,6 +111,8 @@ Result<wire::Header> DecodeHeader(const FramingOptions& options, std::span<const
   }
   return header;
 }
+
+}  // namespace
 
 Result<Message> DecodeMessage(const FramingOptions& options, std::span<const Payload> frames) {
   if (frames.empty() || frames.size() > 2) {

@@ -45,14 +45,10 @@ uint32_t PayloadChecksum(std::span<const std::byte> payload);
 Status EncodeHeader(const FramingOptions& options, bool checksum, Message& message,
                     std::string& frame);
 
-// Decodes the header in `frame`. InvalidArgument: too long, no protobuf, a field beyond
-// FieldLimits, no type, or a payload length beyond the limit; FailedPrecondition: another protocol
-// version or job.
-Result<wire::Header> DecodeHeader(const FramingOptions& options, std::span<const std::byte> frame);
-
 // Decodes the frames of a message, header first; the payload shares ownership of the second frame.
-// The errors of DecodeHeader; InvalidArgument for a wrong number of frames, or a payload length
-// that differs from the header's; DataLoss for a wrong checksum.
+// InvalidArgument: a wrong number of frames, a header that is too long, no protobuf, beyond
+// FieldLimits or without a type, or a payload length beyond the limit or other than the header's;
+// FailedPrecondition: another protocol version or job; DataLoss: a wrong checksum.
 Result<Message> DecodeMessage(const FramingOptions& options, std::span<const Payload> frames);
 
 // Limits on the lengths of texts and lists in a header, for all of proto/wire.proto in one table.

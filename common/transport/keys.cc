@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <utility>
 #include <vector>
 
 #include <zmq.h>
+
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
@@ -28,14 +29,9 @@ std::string_view RoleText(KeyHolder::Role role) {
 }
 
 std::optional<int> IndexIn(std::string_view text) {
-  int index = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  const std::optional<int> index = ParseNumber<int>(text);
   const bool plain = text.size() == 1 || !text.starts_with('0');
-  if (error != std::errc() || end != text.data() + text.size() || !plain || index < 0 ||
-      index >= kMostKeyHolders) {
-    return std::nullopt;
-  }
-  return index;
+  return plain && index && *index >= 0 && *index < kMostKeyHolders ? index : std::nullopt;
 }
 
 // Decodes the 32 bytes of a key; none if it is not Z85.
@@ -158,6 +154,15 @@ Result<KeyPair> MakeKeyPair() {
   return KeyPair{public_key.data(), secret_key.data()};
 }
 
+std::string SecretKeyText(const KeyHolder& holder, const KeyPair& keys) {
+  return "# The secret key of " + holder.ToString() +
+         " of a Kumo job: whoever has it can speak as that.\n" + holder.ToString() + " " +
+         keys.secret_key + "\n";
+}
+
+namespace {
+
+// InvalidArgument, without the key, if it is no secret key.
 Result<KeyPair> KeyPairOf(const std::string& secret_key) {
   KUMO_RETURN_IF_ERROR(CheckCurve());
   std::array<char, kKeyCharacters + 1> public_key{};
@@ -167,11 +172,7 @@ Result<KeyPair> KeyPairOf(const std::string& secret_key) {
   return KeyPair{public_key.data(), secret_key};
 }
 
-std::string SecretKeyText(const KeyHolder& holder, const KeyPair& keys) {
-  return "# The secret key of " + holder.ToString() +
-         " of a Kumo job: whoever has it can speak as that.\n" + holder.ToString() + " " +
-         keys.secret_key + "\n";
-}
+}  // namespace
 
 Result<KeyPair> ParseSecretKey(const std::string& text, const KeyHolder& holder) {
   std::optional<KeyPair> found;

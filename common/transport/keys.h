@@ -62,8 +62,6 @@ struct KeyPair {
 // Internal if libzmq was built without CURVE.
 Status CheckCurve();
 Result<KeyPair> MakeKeyPair();
-// InvalidArgument, without the key, if it is no secret key.
-Result<KeyPair> KeyPairOf(const std::string& secret_key);
 
 // The text of a secret key file: a comment line and "server 0 <secret key>".
 std::string SecretKeyText(const KeyHolder& holder, const KeyPair& keys);

@@ -1,11 +1,10 @@
 #include "common/transport/peer_names.h"
 
 #include <algorithm>
-#include <array>
-#include <cinttypes>
-#include <cstdio>
 
 #include <glog/logging.h>
+
+#include "common/base/text.h"
 
 namespace kumo {
 
@@ -18,9 +17,7 @@ constexpr TimeUs kLongestPause = 2 * kSecond;
 }  // namespace
 
 std::string RoutingId(const PeerName& name, uint64_t token) {
-  std::array<char, kTokenDigits + 1> digits{};
-  std::snprintf(digits.data(), digits.size(), "%016" PRIx64, token);
-  return name + "#" + digits.data();
+  return name + "#" + HexDigits(token);
 }
 
 std::optional<PeerName> NameIn(std::string_view routing_id) {

@@ -22,29 +22,9 @@ constexpr int kDigitPixels = kDigitSide * kDigitSide;
 
 enum class DigitSplit : uint32_t { kTrain = 0, kValidation = 1 };
 
-// Draws one image, row by row, 0 (paper) to 255 (ink), and returns its digit. Requires
-// pixels.size() == kDigitPixels.
-uint8_t DrawDigit(uint64_t seed, DigitSplit split, int64_t index, std::span<uint8_t> pixels);
-
-// Draws images [first, first + labels.size()) on `threads` threads. Requires threads >= 1 and
-// pixels.size() == labels.size() * kDigitPixels.
+// Draws images [first, first + labels.size()), row by row, 0 (paper) to 255 (ink), and their digits
+// on `threads` threads. Requires threads >= 1 and pixels.size() == labels.size() * kDigitPixels.
 void DrawDigits(uint64_t seed, DigitSplit split, int64_t first, int threads,
                 std::span<uint8_t> pixels, std::span<uint8_t> labels);
-
-// A point on the pen's path: (0, 0) is the digit's upper left, (1, 1) its lower right corner. The
-// path is smooth at a knot unless it is a corner.
-struct Knot {
-  float x;
-  float y;
-  bool corner = false;
-};
-
-using Stroke = std::span<const Knot>;
-
-// The strokes of one style of a digit.
-using DigitStyle = std::span<const Stroke>;
-
-// The handwriting styles of `digit`, none empty. Requires 0 <= digit <= 9.
-std::span<const DigitStyle> DigitStyles(int digit);
 
 }  // namespace kumo

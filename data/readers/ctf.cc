@@ -1,8 +1,7 @@
-#include "data/readers/ctf.h"
+#include "data/readers/all.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,14 +16,13 @@
 #include <glog/logging.h>
 
 #include "common/base/printable.h"
+#include "common/base/text.h"
 #include "data/readers/byte_source.h"
 
 namespace kumo {
 
 namespace {
 
-constexpr int kImage = 0;  // fields, and streams
-constexpr int kLabel = 1;
 constexpr size_t kPieceBytes = 256 << 10;
 constexpr size_t kMaxLineBytes = 64 << 20;
 
@@ -90,6 +88,127 @@ class Lines {
   size_t begin_ = 0;  // start of the bytes without a complete line
   int64_t number_ = 0;
 };
+
+// A stream of a line.
+struct CtfStream {
+  std::string name;    // to look for
+  int64_t column = 0;  // start on the line, from 1 on; 0: missing
+  bool sparse = false;
+  std::vector<float> values;
+  std::vector<int64_t> indices;  // of sparse values; ascending
+  std::vector<int64_t> columns;  // of the values
+};
+
+constexpr std::string_view kBlanks = " \t";
+constexpr size_t kShown = 40;  // bytes of faulty text in a message
+
+// InvalidArgument with a message "9: what is wrong" that begins with the column, to be prefixed by
+// file and line.
+Status WrongColumn(int64_t column, const std::string& what) {
+  return InvalidArgument(std::to_string(column) + ": " + what);
+}
+
+std::string Quoted(std::string_view text) { return '"' + Printable(text, kShown) + '"'; }
+
+// A line with a position.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view line) : line_(line) {}
+
+  int64_t column() const { return static_cast<int64_t>(at_) + 1; }
+  bool ended() const { return at_ == line_.size(); }
+  char next() const { return line_[at_]; }
+  void Skip(size_t bytes) { at_ += bytes; }
+  void SkipBlanks() { at_ = std::min(line_.find_first_not_of(kBlanks, at_), line_.size()); }
+  // The text before one of `stops`, which remains.
+  std::string_view Until(std::string_view stops) {
+    const size_t begin = at_;
+    at_ = std::min(line_.find_first_of(stops, at_), line_.size());
+    return line_.substr(begin, at_ - begin);
+  }
+
+ private:
+  const std::string_view line_;
+  size_t at_ = 0;
+};
+
+// Parses a value, "1.5" or "3:1.5".
+Status AddValue(std::string_view text, int64_t column, CtfStream* stream) {
+  const size_t colon = text.find(':');
+  const bool sparse = colon != std::string_view::npos;
+  if (stream->values.empty()) stream->sparse = sparse;
+  if (sparse != stream->sparse) {
+    return WrongColumn(column, Quoted(text) + " is " + (sparse ? "sparse" : "dense") +
+                                   ", but the values of |" + stream->name + " before it are not");
+  }
+  const std::optional<float> value = ParseNumber<float>(sparse ? text.substr(colon + 1) : text);
+  if (!value || !std::isfinite(*value)) {
+    return WrongColumn(column, Quoted(text) + " is no number");
+  }
+  if (sparse) {
+    const int64_t index = ParseNumber<int64_t>(text.substr(0, colon)).value_or(-1);
+    if (index < 0) {
+      return WrongColumn(column, Quoted(text) + " does not begin with an index from 0 on");
+    }
+    if (!stream->indices.empty() && index <= stream->indices.back()) {
+      return WrongColumn(column, "index " + std::to_string(index) + " of |" + stream->name +
+                                     " is not above the previous one");
+    }
+    stream->indices.push_back(index);
+  }
+  stream->values.push_back(*value);
+  stream->columns.push_back(column);
+  return OkStatus();
+}
+
+Status ReadStream(Cursor& cursor, CtfStream* stream) {
+  while (true) {
+    cursor.SkipBlanks();
+    if (cursor.ended() || cursor.next() == '|') return OkStatus();
+    const int64_t column = cursor.column();
+    KUMO_RETURN_IF_ERROR(AddValue(cursor.Until(" \t|"), column, stream));
+  }
+}
+
+void Clear(CtfStream* stream) {
+  stream->column = 0;
+  stream->sparse = false;
+  stream->values.clear();
+  stream->indices.clear();
+  stream->columns.clear();
+}
+
+// Parses a line into `streams`, by their names, and `sequence`, the text before the first '|'.
+// Other streams are skipped. The errors of WrongColumn.
+Status ParseCtfLine(std::string_view line, std::string_view* sequence,
+                    std::span<CtfStream> streams) {
+  for (CtfStream& stream : streams) Clear(&stream);
+  Cursor cursor(line);
+  cursor.SkipBlanks();
+  const int64_t begin = cursor.column();
+  *sequence = cursor.Until(" \t|");
+  if (!sequence->empty() && !ParseNumber<uint64_t>(*sequence)) {
+    return WrongColumn(begin, Quoted(*sequence) + " is no sequence number; streams begin with '|'");
+  }
+  cursor.SkipBlanks();
+  while (!cursor.ended()) {
+    const int64_t column = cursor.column();
+    if (cursor.next() != '|') {
+      return WrongColumn(column, Quoted(cursor.Until("|")) + " belongs to no stream");
+    }
+    cursor.Skip(1);
+    const std::string_view name = cursor.Until(" \t|");
+    const auto stream = std::ranges::find(streams, name, &CtfStream::name);
+    if (stream == streams.end()) {
+      cursor.Until("|");
+      continue;
+    }
+    if (stream->column > 0) return WrongColumn(column, "|" + stream->name + " occurs twice");
+    stream->column = column;
+    KUMO_RETURN_IF_ERROR(ReadStream(cursor, &*stream));
+  }
+  return OkStatus();
+}
 
 // Values of all samples: dense rows, or the present values of each sample.
 struct Rows {
@@ -309,8 +428,8 @@ class CtfFile {
 
   const ReaderRequest& request_;
   Lines lines_;
-  std::array<CtfStream, 2> streams_;
-  std::string sequence_;  // of the previous line; "": none
+  std::array<CtfStream, 2> streams_;  // kImage, kLabel
+  std::string sequence_;              // of the previous line; "": none
   Fields fields_;
   bool sparse_ = false;
   int32_t class_ = 0;  // of the current line
@@ -347,124 +466,6 @@ Result<std::unique_ptr<Dataset>> OpenCtf(const ReaderRequest& request) {
     KUMO_ASSIGN_OR_RETURN(more, file.Next());
   }
   return std::unique_ptr<Dataset>(std::move(dataset));
-}
-
-namespace {
-
-constexpr std::string_view kBlanks = " \t";
-constexpr size_t kShown = 40;  // bytes of faulty text in a message
-
-std::string Quoted(std::string_view text) { return '"' + Printable(text, kShown) + '"'; }
-
-// A line with a position.
-class Cursor {
- public:
-  explicit Cursor(std::string_view line) : line_(line) {}
-
-  int64_t column() const { return static_cast<int64_t>(at_) + 1; }
-  bool ended() const { return at_ == line_.size(); }
-  char next() const { return line_[at_]; }
-  void Skip(size_t bytes) { at_ += bytes; }
-  void SkipBlanks() { at_ = std::min(line_.find_first_not_of(kBlanks, at_), line_.size()); }
-  // The text before one of `stops`, which remains.
-  std::string_view Until(std::string_view stops) {
-    const size_t begin = at_;
-    at_ = std::min(line_.find_first_of(stops, at_), line_.size());
-    return line_.substr(begin, at_ - begin);
-  }
-
- private:
-  const std::string_view line_;
-  size_t at_ = 0;
-};
-
-template <typename Number>
-bool ReadNumber(std::string_view text, Number* number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-// Parses a value, "1.5" or "3:1.5".
-Status AddValue(std::string_view text, int64_t column, CtfStream* stream) {
-  const size_t colon = text.find(':');
-  const bool sparse = colon != std::string_view::npos;
-  if (stream->values.empty()) stream->sparse = sparse;
-  if (sparse != stream->sparse) {
-    return WrongColumn(column, Quoted(text) + " is " + (sparse ? "sparse" : "dense") +
-                                   ", but the values of |" + stream->name + " before it are not");
-  }
-  float value = 0;
-  if (!ReadNumber(sparse ? text.substr(colon + 1) : text, &value) || !std::isfinite(value)) {
-    return WrongColumn(column, Quoted(text) + " is no number");
-  }
-  if (sparse) {
-    int64_t index = 0;
-    if (!ReadNumber(text.substr(0, colon), &index) || index < 0) {
-      return WrongColumn(column, Quoted(text) + " does not begin with an index from 0 on");
-    }
-    if (!stream->indices.empty() && index <= stream->indices.back()) {
-      return WrongColumn(column, "index " + std::to_string(index) + " of |" + stream->name +
-                                     " is not above the previous one");
-    }
-    stream->indices.push_back(index);
-  }
-  stream->values.push_back(value);
-  stream->columns.push_back(column);
-  return OkStatus();
-}
-
-Status ReadStream(Cursor& cursor, CtfStream* stream) {
-  while (true) {
-    cursor.SkipBlanks();
-    if (cursor.ended() || cursor.next() == '|') return OkStatus();
-    const int64_t column = cursor.column();
-    KUMO_RETURN_IF_ERROR(AddValue(cursor.Until(" \t|"), column, stream));
-  }
-}
-
-void Clear(CtfStream* stream) {
-  stream->column = 0;
-  stream->sparse = false;
-  stream->values.clear();
-  stream->indices.clear();
-  stream->columns.clear();
-}
-
-}  // namespace
-
-Status WrongColumn(int64_t column, const std::string& what) {
-  return InvalidArgument(std::to_string(column) + ": " + what);
-}
-
-Status ParseCtfLine(std::string_view line, std::string_view* sequence,
-                    std::span<CtfStream> streams) {
-  for (CtfStream& stream : streams) Clear(&stream);
-  Cursor cursor(line);
-  cursor.SkipBlanks();
-  const int64_t begin = cursor.column();
-  *sequence = cursor.Until(" \t|");
-  uint64_t number = 0;
-  if (!sequence->empty() && !ReadNumber(*sequence, &number)) {
-    return WrongColumn(begin, Quoted(*sequence) + " is no sequence number; streams begin with '|'");
-  }
-  cursor.SkipBlanks();
-  while (!cursor.ended()) {
-    const int64_t column = cursor.column();
-    if (cursor.next() != '|') {
-      return WrongColumn(column, Quoted(cursor.Until("|")) + " belongs to no stream");
-    }
-    cursor.Skip(1);
-    const std::string_view name = cursor.Until(" \t|");
-    const auto stream = std::ranges::find(streams, name, &CtfStream::name);
-    if (stream == streams.end()) {
-      cursor.Until("|");
-      continue;
-    }
-    if (stream->column > 0) return WrongColumn(column, "|" + stream->name + " occurs twice");
-    stream->column = column;
-    KUMO_RETURN_IF_ERROR(ReadStream(cursor, &*stream));
-  }
-  return OkStatus();
 }
 
 }  // namespace kumo

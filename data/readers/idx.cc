@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
 #include <glog/logging.h>
 
+#include "common/base/text.h"
 #include "data/readers/byte_source.h"
 #include "data/readers/unpacked_file.h"
 #include "data/samples/dataset.h"
@@ -43,11 +43,7 @@ std::string IdxFile::ExtentsText() const {
   return text;
 }
 
-std::string Hex(uint32_t value) {
-  std::array<char, 11> text;
-  std::snprintf(text.data(), text.size(), "0x%08x", value);
-  return text.data();
-}
+std::string Hex(uint32_t value) { return "0x" + HexDigits(value); }
 
 uint32_t BigEndian(const uint8_t* bytes) {
   return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 |

@@ -1,6 +1,6 @@
+#include "common/base/text.h"
 #include "data/readers/all.h"
 
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,8 +27,8 @@ Result<Line> Parse(std::string_view text, int classes) {
   }
   Line line{text.substr(0, tab)};
   const std::string_view number = text.substr(tab + 1);
-  const auto [end, error] = std::from_chars(number.begin(), number.end(), line.label);
-  if (error != std::errc() || end != number.end() || line.label < 0) {
+  line.label = ParseNumber<int>(number).value_or(-1);
+  if (line.label < 0) {
     return InvalidArgument("class \"" + std::string(number.substr(0, 40)) +
                            "\" is not a non-negative integer");
   }

@@ -15,9 +15,6 @@ namespace kumo {
 
 namespace {
 
-constexpr int kImage = 0;  // fields
-constexpr int kLabel = 1;
-
 ImageSet WithoutFiles(ImageSet set) {
   set.files = {};
   return set;

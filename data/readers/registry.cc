@@ -6,7 +6,6 @@
 #include <glog/logging.h>
 
 #include "data/readers/all.h"
-#include "data/readers/ctf.h"
 
 namespace kumo {
 namespace {

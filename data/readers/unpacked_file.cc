@@ -18,6 +18,7 @@
 
 #include "common/base/file.h"
 #include "common/base/fnv.h"
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
@@ -52,17 +53,12 @@ std::string WholePath(const std::string& path) {
   return error ? path : whole.string();
 }
 
-std::string Hex(const Fnv1a& hash) {
-  char digits[17];
-  std::snprintf(digits, sizeof(digits), "%016" PRIx64, hash.value());
-  return digits;
-}
-
 std::string KeptAs(const std::string& folder, const PackedFile& packed) {
   Fnv1a hash;
   hash.Add(WholePath(packed.path));
   hash.Add(packed.part);
-  return JoinPath(folder, std::filesystem::path(packed.path).filename().string() + "." + Hex(hash));
+  return JoinPath(folder, std::filesystem::path(packed.path).filename().string() + "." +
+                              HexDigits(hash.value()));
 }
 
 constexpr std::string_view kLineStart = "\nkumo unpacked 2, bytes inode changed part path: ";
@@ -79,7 +75,7 @@ Result<std::string> LineAbout(const PackedFile& packed) {
                 file.st_ctim.tv_nsec);
   Fnv1a part;
   part.Add(packed.part);
-  return std::string(kLineStart) + numbers + Hex(part) + " " + WholePath(path) + "\n";
+  return std::string(kLineStart) + numbers + HexDigits(part.value()) + " " + WholePath(path) + "\n";
 }
 
 // The path in the last line of `kept`; "" if there is no such line.

@@ -29,13 +29,6 @@ Status ForEachSample(const Dataset& dataset, int64_t most,
   return OkStatus();
 }
 
-namespace {
-
-constexpr int kImage = 0;  // fields
-constexpr int kLabel = 1;
-
-}  // namespace
-
 Fields LabelledImage(std::vector<int64_t> extents) {
   return {{kImageField, NumberType::kUint8, std::move(extents)},
           {kLabelField, NumberType::kInt32, {}}};

@@ -63,13 +63,16 @@ struct DatasetExtents {
 Status ForEachSample(const Dataset& dataset, int64_t most,
                      const std::function<void(const Sample&)>& see);
 
+// Positions of the fields in datasets of an image and a label.
+inline constexpr int kImage = 0;
+inline constexpr int kLabel = 1;
+// Fields of an image of `extents` (channels x height x width) in bytes and a label.
+Fields LabelledImage(std::vector<int64_t> extents);
+
 // In-memory dataset of labelled images, one byte per pixel. It owns the pixels or maps them from a
 // file.
 //
 // Immutable and thread-safe after NameClasses.
-// Fields of an image of `extents` (channels x height x width) in bytes and a label.
-Fields LabelledImage(std::vector<int64_t> extents);
-
 class MemoryDataset final : public Dataset {
  public:
   // Requires pixels for each label, at least one sample, and labels in [0, classes): readers check

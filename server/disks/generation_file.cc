@@ -1,13 +1,11 @@
 #include "server/disks/generation_file.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include <glog/logging.h>
 
+#include "common/base/text.h"
 #include "common/job/protocol.h"
 
 namespace kumo {
@@ -15,13 +13,6 @@ namespace {
 
 std::string GenerationFile(const Experiment& experiment) {
   return JoinPath(experiment.output.directory, "generation");
-}
-
-std::optional<uint32_t> ParseNumber(std::string_view text) {
-  uint32_t number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 Status WriteGeneration(FileSystem& files, const Experiment& experiment, uint32_t generation) {
@@ -38,7 +29,7 @@ uint32_t LastGeneration(FileSystem& files, const Experiment& experiment) {
   constexpr uint64_t kLongest = 64;
   const Result<std::string> text = ReadWholeFile(files, GenerationFile(experiment), kLongest);
   if (!text.ok()) return 0;
-  const uint32_t number = ParseNumber(text->substr(0, text->find('\n'))).value_or(0);
+  const uint32_t number = ParseNumber<uint32_t>(text->substr(0, text->find('\n'))).value_or(0);
   return number < kLastGeneration ? number : 0;
 }
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "data/readers/ctf.h"
+#include "data/readers/all.h"
 #include "tests/fuzz/fuzzer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -118,7 +118,7 @@ void MakeExperiment(const fs::path& sources, const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(sources / "experiments")) {
     if (entry.path().extension() == ".conf") corpus.Add(Contents(entry.path()));
   }
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   std::string all, words = "\"include = \"\n\"${KUMO_DATA}\"\n";
   for (const std::string& section : table.sections()) {
     all += "[" + section + "]\n";

@@ -10,9 +10,9 @@
 
 #include "common/base/did_you_mean.h"
 #include "common/settings/option_value.h"
-#include "data/readers/ctf.h"
 #include "data/readers/image_decoder.h"
 #include "data/readers/image_files.h"
+#include "data/readers/registry.h"
 #include "data/transforms/crops.h"
 #include "models/network.h"
 #include "worker/inference/stored_model.h"
@@ -212,7 +212,7 @@ Status PredictImages(const StoredModel& model, const PredictRequest& request,
   return predictor->Flush();
 }
 
-// Files in CNTK's text format, one sample per line.
+// Files of the job's reader, one sample per line.
 Status PredictLines(const StoredModel& model, const PredictRequest& request,
                     Predictions* predictions) {
   const Experiment::Data& data = model.experiment.data;
@@ -225,11 +225,12 @@ Status PredictLines(const StoredModel& model, const PredictRequest& request,
   KUMO_ASSIGN_OR_RETURN(const auto predictor,
                         Predictor::Make(model, NumberType::kFloat32, request));
   const Shape& wanted = predictor->net().input();
+  const Reader& reader = ReaderOf(data.reader);
   std::vector<std::unique_ptr<Dataset>> sets;
   size_t samples = 0;
   for (const std::string& input : request.inputs) {
     read.images = input;
-    KUMO_ASSIGN_OR_RETURN(auto set, OpenCtf(read));
+    KUMO_ASSIGN_OR_RETURN(auto set, reader.open(read));
     const std::vector<int64_t>& extents = set->fields()[0].extents;
     if (!wanted.Takes(Shape(extents))) {
       return InvalidArgument(input + ": samples have shape " + ExtentsText(extents) +

@@ -5,22 +5,20 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
+
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
 
 // Removes and returns a number at the start of *text.
 std::optional<int> TakeCore(std::string_view* text) {
-  int core = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), core);
-  if (error != std::errc() || core < 0 || core > kHighestCore) return std::nullopt;
-  text->remove_prefix(static_cast<size_t>(end - text->data()));
-  return core;
+  const std::optional<int> core = TakeNumber<int>(text);
+  return core && *core >= 0 && *core <= kHighestCore ? core : std::nullopt;
 }
 
 bool TakeCharacter(char expected, std::string_view* text) {

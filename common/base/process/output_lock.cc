@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 #include <string_view>
+
+#include "common/base/text.h"
 
 namespace kumo {
 
@@ -37,9 +36,8 @@ Status Lock(int fd, int kind, int tries, const std::string& directory) {
 
 // Written in place, because other processes may have the file open.
 Status WriteHolder(int fd, const std::string& path, const LockHolder& holder) {
-  char token[32];
-  std::snprintf(token, sizeof(token), "%016" PRIx64 "\n", holder.token);
-  const std::string text = token + (holder.address.empty() ? "" : holder.address + "\n");
+  const std::string text =
+      HexDigits(holder.token) + "\n" + (holder.address.empty() ? "" : holder.address + "\n");
   const auto length = static_cast<ssize_t>(text.size());
   const bool written =
       pwrite(fd, text.data(), length, 0) == length && ftruncate(fd, length) == 0 && fsync(fd) == 0;
@@ -67,10 +65,10 @@ LockHolder OutputLock::ReadHolder(FileSystem& files, const std::string& director
   const Result<std::string> text = ReadWholeFile(files, JoinPath(directory, kFile), kLongest);
   if (!text.ok()) return {};
   LockHolder holder;
-  const char* const end = text->data() + text->size();
-  const auto parsed = std::from_chars(text->data(), end, holder.token, 16);
-  const std::string_view rest(parsed.ptr, end);
-  if (parsed.ec != std::errc() || !rest.starts_with('\n')) return {};
+  std::string_view rest = *text;
+  const std::optional<uint64_t> token = TakeNumber<uint64_t>(&rest, 16);
+  if (!token || !rest.starts_with('\n')) return {};
+  holder.token = *token;
   if (rest.size() == 1) return holder;
   const std::string_view address = rest.substr(1, rest.size() - 2);
   if (!rest.ends_with('\n') || address.empty() || address.find('\n') != address.npos) return {};

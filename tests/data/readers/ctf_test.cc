@@ -1,4 +1,4 @@
-#include "data/readers/ctf.h"
+#include "data/readers/all.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,0 +1,46 @@
+#include "common/base/text.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace kumo {
+namespace {
+
+TEST(Text, ANumberIsTheWholeText) {
+  EXPECT_EQ(ParseNumber<int>("42"), 42);
+  EXPECT_EQ(ParseNumber<int64_t>("-7"), -7);
+  EXPECT_EQ(ParseNumber<double>("-2.5e1"), -25.0);
+  for (const char* text : {"", " 1", "1 ", "+1", "1x", "x", "-", "99999999999"}) {
+    EXPECT_EQ(ParseNumber<int>(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(ParseNumber<uint32_t>("-1"), std::nullopt);
+  EXPECT_EQ(ParseNumber<double>("1e999"), std::nullopt);
+}
+
+TEST(Text, ANumberIsTakenFromTheStart) {
+  std::string_view text = "1f,12";
+  EXPECT_EQ(TakeNumber<uint64_t>(&text, 16), 0x1fu);
+  EXPECT_EQ(text, ",12");
+  EXPECT_EQ(TakeNumber<int>(&text), std::nullopt);
+  EXPECT_EQ(text, ",12");
+}
+
+TEST(Text, HexadecimalDigitsHaveTheWidthOfTheType) {
+  EXPECT_EQ(HexDigits(uint32_t{0xab12}), "0000ab12");
+  EXPECT_EQ(HexDigits(uint64_t{0xab12}), "000000000000ab12");
+  EXPECT_EQ(HexDigits(UINT64_MAX), "ffffffffffffffff");
+}
+
+TEST(Text, WordsAreJoinedByCommas) {
+  EXPECT_EQ(Join(std::vector<std::string>{}), "");
+  EXPECT_EQ(Join(std::vector<std::string>{"a"}), "a");
+  EXPECT_EQ(Join(std::vector<std::string>{"a", "b"}), "a, b");
+}
+
+}  // namespace
+}  // namespace kumo
