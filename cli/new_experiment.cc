@@ -111,7 +111,7 @@ std::string TitleOf(std::string_view leading_comment) {
 
 std::string NewExperimentText(const std::string& name, const LoadedExperiment& from,
                               const std::string& origin, const std::string& about) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   std::string text = Heading(name, origin, about);
   std::string section;
   for (const Option& option : table.options()) {

@@ -66,7 +66,7 @@ JsonArray ToJsonArray(const std::vector<std::string>& texts) {
 }
 
 JsonFields SettingsJson(const Experiment& experiment, const Origins& origins) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   JsonFields settings;
   for (const Option& option : table.options()) {
     const auto origin = origins.find(option.key);
@@ -79,7 +79,7 @@ JsonFields SettingsJson(const Experiment& experiment, const Origins& origins) {
 }
 
 JsonArray OptionsJson() {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   const Experiment defaults;
   JsonArray rows;
   for (const Option& option : table.options()) {

@@ -12,7 +12,7 @@ void JobArguments::AddTo(CommandLine* line) {
                   "cluster.workers");
   line->AddOption("servers", "M", {.min = 1, .max = kMaxServers}, "Number of server processes",
                   &servers, "from cluster.servers, or 1");
-  line->AddOption("devices", "LIST", OptionTable().Find("network.device")->allowed,
+  line->AddOption("devices", "LIST", OptionTable::Shared().Find("network.device")->allowed,
                   "Devices of workers 0, 1, ..., repeated from the start of the list", &devices,
                   "network.device");
   line->AddFlag("continue",

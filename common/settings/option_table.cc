@@ -6,8 +6,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/base/did_you_mean.h"
-
 namespace kumo {
 namespace {
 
@@ -113,9 +111,8 @@ const Section* FindSection(std::string_view name) {
 
 using enum Effect;
 
-const std::vector<Option>& Rows() {
-  // A pointer, so that threads that outlive main may still read it.
-  static const std::vector<Option>& rows = *new std::vector<Option>{
+std::vector<Option> Rows() {
+  return {
       {KUMO_SETTING(job.name),
        .allowed = {.characters = "-_", .text = "letters, digits, '-' and '_'"}, .effect = kStart,
        .default_text = "the file's name without .conf", .also = "experiment_name run_name title",
@@ -525,23 +522,10 @@ const std::vector<Option>& Rows() {
        .help = "Address of server 0's status page and Prometheus metrics, open to anyone who can "
                "connect"},
   };
-  return rows;
 }
 
 #undef KUMO_SETTING
 #undef KUMO_FIELD
-
-// The keys of `keys` in one of `sections`; if there is none, all of them.
-std::vector<std::string> Preferred(const std::vector<std::string>& keys,
-                                   const std::vector<std::string>& sections) {
-  std::vector<std::string> preferred;
-  for (const std::string& key : keys) {
-    const bool in_one = std::ranges::any_of(
-        sections, [&](const std::string& section) { return key.starts_with(section + "."); });
-    if (in_one) preferred.push_back(key);
-  }
-  return preferred.empty() ? keys : preferred;
-}
 
 }  // namespace
 
@@ -572,6 +556,7 @@ OptionTable::OptionTable() : options_(Rows()) {
 }
 
 const OptionTable& OptionTable::Shared() {
+  // A pointer, so that threads that outlive main may still read it.
   static const OptionTable& table = *new OptionTable;
   return table;
 }
@@ -588,43 +573,9 @@ std::string_view OptionTable::SectionHelp(std::string_view section) {
   return found == nullptr ? "" : found->help;
 }
 
-std::string_view SectionAlso(std::string_view section) {
+std::string_view OptionTable::SectionAlso(std::string_view section) {
   const Section* const found = FindSection(section);
   return found == nullptr ? "" : found->also;
-}
-
-std::vector<std::string> OptionTable::SectionsMeant(std::string_view section) const {
-  std::vector<KnownName> known;
-  for (const std::string& name : sections_) known.push_back({name, SectionAlso(name)});
-  std::vector<std::string> names;
-  for (const size_t i : Meant(section, known)) names.push_back(sections_[i]);
-  return names;
-}
-
-// By the name alone: two sections have a "momentum".
-std::vector<std::string> OptionTable::KeysNamed(std::string_view name) const {
-  std::vector<KnownName> known;
-  for (const Option& option : options_) {
-    known.push_back(
-        {std::string_view(option.key).substr(option.section().size() + 1), option.also});
-  }
-  std::vector<std::string> keys;
-  for (const size_t i : Meant(name, known)) keys.push_back(keys_[i]);
-  return keys;
-}
-
-std::string OptionTable::KeyAdvice(std::string_view key) const {
-  const size_t dot = key.rfind('.');
-  const std::string_view section = dot == std::string_view::npos ? "" : key.substr(0, dot);
-  const std::string_view name = dot == std::string_view::npos ? key : key.substr(dot + 1);
-  if (name == "include") return "; `include = FILE` stands before the first [section] of a file";
-  const std::vector<std::string> named = KeysNamed(name);
-  if (named.empty()) return DidYouMean(key, keys_);
-  return DidYouMean(Preferred(named, SectionsMeant(section)));
-}
-
-std::string OptionTable::SectionAdvice(std::string_view section) const {
-  return DidYouMean(SectionsMeant(section));
 }
 
 }  // namespace kumo

@@ -1,9 +1,9 @@
 // Option table: one row for each setting of an experiment. The parser, `--help`, `kumo check`, the
 // experiment hash, what a job may change when it continues from a checkpoint, the advice for
-// unknown keys and docs/experiments.md all come from it.
+// unknown keys (key_advice.h) and docs/experiments.md all come from it.
 //
 // Adding a setting = a field in experiment.h, a row in option_table.cc, and the code that uses it.
-// A table is a value without state of its own; immutable and thread-safe once made.
+// Immutable; thread-safe.
 #pragma once
 
 #include <span>
@@ -100,11 +100,11 @@ struct Option {
 
 class OptionTable {
  public:
-  // Every setting, by sections, in the order of experiment.h: the canonical order.
-  OptionTable();
-  // One table for all; lives for ever.
+  // The only table; lives for ever.
   static const OptionTable& Shared();
+  OptionTable(const OptionTable&) = delete;
 
+  // Every setting, by sections, in the order of experiment.h: the canonical order.
   const std::vector<Option>& options() const { return options_; }
   // By key or old key. Borrowed for as long as the table lives; null for an unknown key.
   const Option* Find(std::string_view key) const;
@@ -112,23 +112,15 @@ class OptionTable {
   const std::vector<std::string>& sections() const { return sections_; }
   // A section's subject, a sentence.
   static std::string_view SectionHelp(std::string_view section);
-
-  // Advice for a key or a section that does not exist, by spelling, by another section, and by the
-  // field's other words: "; did you mean block.momentum or optimiser.momentum?"; "" if none is
-  // near.
-  std::string KeyAdvice(std::string_view key) const;
-  std::string SectionAdvice(std::string_view section) const;
+  // Other words for a section, separated by blanks; only for advice.
+  static std::string_view SectionAlso(std::string_view section);
 
  private:
-  std::vector<std::string> SectionsMeant(std::string_view section) const;
-  std::vector<std::string> KeysNamed(std::string_view name) const;
+  OptionTable();
 
   std::vector<Option> options_;
   std::vector<std::string> keys_;
   std::vector<std::string> sections_;
 };
-
-// Other words for a section, separated by blanks.
-std::string_view SectionAlso(std::string_view section);
 
 }  // namespace kumo

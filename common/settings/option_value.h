@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,11 +51,13 @@ Status ReadValue(std::string_view text, const Allowed& allowed, std::vector<std:
 
 // One of the words of `allowed`.
 Status CheckWord(std::string_view text, const Allowed& allowed);
-// A choice. Requires that `allowed` has its words.
+// A choice; `allowed` may narrow its words.
 template <HasChoices E>
 Status ReadValue(std::string_view text, const Allowed& allowed, E* value) {
   KUMO_RETURN_IF_ERROR(CheckWord(text, allowed));
-  *value = FindChoice<E>(text).value();
+  const std::optional<E> choice = FindChoice<E>(text);
+  if (!choice) return InvalidArgument("must be one of " + ChoiceWords<E>());
+  *value = *choice;
   return OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/file.h"
+#include "common/settings/key_advice.h"
 
 namespace kumo {
 namespace {
@@ -158,7 +159,7 @@ void ExperimentReader::Set(const std::string& name, const std::string& value,
                            const std::string& where, const Source& source) {
   const Option* option = table_.Find(name);
   if (option == nullptr) {
-    return Problem(where, "unknown key " + name + (Advises() ? table_.KeyAdvice(name) : ""));
+    return Problem(where, "unknown key " + name + (Advises() ? KeyAdvice(name) : ""));
   }
   const std::string key(option->key);
   if (name != key) {
@@ -182,7 +183,7 @@ bool ExperimentReader::Advises() const { return loaded_.problems.size() < kMostA
 void ExperimentReader::Section(const std::string& name, const std::string& where) {
   const std::vector<std::string>& known = table_.sections();
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  Problem(where, "unknown section [" + name + "]" + (Advises() ? table_.SectionAdvice(name) : ""));
+  Problem(where, "unknown section [" + name + "]" + (Advises() ? SectionAdvice(name) : ""));
 }
 
 void ExperimentReader::ResolvePaths() {

@@ -44,7 +44,7 @@ TEST_F(NewExperimentTest, EverySettingMeansWhatItMeantButForNameNetworkAndOutput
       "[data]\ndirectory = \"/a #1/$$x\"\nflip = true\n[output]\ndirectory = out/old\n");
   EXPECT_THAT(mine.problems, ElementsAre());
   EXPECT_THAT(mine.notes, ElementsAre());
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   for (const Option& option : table.options()) {
     const std::string was = option.write(old_.experiment), is = option.write(mine.experiment);
     if (option.key == "job.name") {
@@ -71,7 +71,7 @@ TEST_F(NewExperimentTest, EverySettingIsExplainedWithUnitLimitsAndDefault) {
                                      "1000000); default: 50\nblock = 7\n"),
                            HasSubstr("# Minibatch size of one partition [samples] (1 .. "
                                      "1000000)\n#minibatch = 64\n")));
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   for (const Option& option : table.options()) {
     EXPECT_THAT(text_, ::testing::ContainsRegex("\n#?" + option.name() + " ="));
   }

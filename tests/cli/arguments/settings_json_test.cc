@@ -41,13 +41,13 @@ TEST(SettingsJson, NumbersAreNumbersAndListsAreLists) {
 }
 
 TEST(SettingsJson, HoldsEverySetting) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   EXPECT_EQ(Parsed(SettingsJson(Experiment(), {}).object()).struct_value().fields_size(),
             static_cast<int>(table.options().size()));
 }
 
 TEST(OptionsJson, HasAnObjectForEveryRowOfTheTable) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   const Value rows = Parsed(OptionsJson().array());
   ASSERT_EQ(rows.list_value().values_size(), static_cast<int>(table.options().size()));
   for (int i = 0; i < rows.list_value().values_size(); ++i) {

@@ -54,7 +54,7 @@ TEST(EditDistance, IsExactUpToWhatMattersAndMoreBeyond) {
 }
 
 TEST(Nearest, FindsEveryKeyWithOneLetterMissing) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   for (const std::string& key : table.keys()) {
     for (size_t i = 0; i < key.size(); ++i) {
       std::string mistyped = key;
@@ -72,7 +72,7 @@ TEST(Nearest, CaseDoesNotCount) {
 }
 
 TEST(Nearest, IsSilentWhenNothingIsNear) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   EXPECT_EQ(Nearest("zzzzzzzzzzzz", table.keys()), "");
   EXPECT_EQ(DidYouMean("zzzzzzzzzzzz", table.keys()), "");
   EXPECT_EQ(Nearest("", table.keys()), "");

@@ -50,7 +50,7 @@ bool Change(const Option& option, Experiment* experiment) {
 }
 
 TEST(ExperimentHash, ChangesWithEveryResultSettingAndWithNoOther) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   for (const Option& option : table.options()) {
     Experiment changed;
     ASSERT_TRUE(Change(option, &changed)) << option.key;

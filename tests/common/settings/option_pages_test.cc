@@ -38,7 +38,7 @@ TEST(ResolvedTable, TellsEachValueAndWhereItComesFrom) {
   EXPECT_THAT(table, ContainsRegex("sync\\.partitions +2 +default\n"));
   EXPECT_THAT(table, ContainsRegex("schedule\\.step +10 epoch +default\n"));
   EXPECT_THAT(table, HasSubstr("experiment hash "));
-  const OptionTable options;
+  const OptionTable& options = OptionTable::Shared();
   for (const Option& option : options.options()) EXPECT_THAT(table, HasSubstr(option.key));
 }
 
@@ -74,7 +74,7 @@ TEST(ResolvedTable, NoLineIsWiderThanTheTerminalAndNoKeyIsLost) {
 }
 
 TEST(OptionsHelp, NamesEveryKeyWithItsRange) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   const std::string help = OptionsHelp(), markdown = OptionsMarkdown();
   for (const Option& option : table.options()) {
     EXPECT_THAT(help, HasSubstr("  " + option.key + " = "));

@@ -10,7 +10,6 @@
 #include <initializer_list>
 #include <limits>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(OptionTable, KeysAreUniqueAndSectionsAreContiguous) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   const std::set<std::string> keys(table.keys().begin(), table.keys().end());
   EXPECT_EQ(keys.size(), table.options().size());
   const std::set<std::string> sections(table.sections().begin(), table.sections().end());
@@ -35,7 +34,7 @@ TEST(OptionTable, KeysAreUniqueAndSectionsAreContiguous) {
 }
 
 TEST(OptionTable, EveryRowHasHelpWithoutAFullStop) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   for (const Option& option : table.options()) {
     ASSERT_FALSE(option.help.empty()) << option.key;
     EXPECT_NE(option.Help().back(), '.') << option.key;
@@ -43,7 +42,7 @@ TEST(OptionTable, EveryRowHasHelpWithoutAFullStop) {
 }
 
 TEST(OptionTable, EveryDefaultIsAllowedAndReadsBackAsItself) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   const Experiment defaults;
   for (const Option& option : table.options()) {
     const std::string text = option.write(defaults);
@@ -55,8 +54,18 @@ TEST(OptionTable, EveryDefaultIsAllowedAndReadsBackAsItself) {
   }
 }
 
+TEST(OptionTable, AWordThatIsNoChoiceIsRefusedEvenIfAllValuesAreAllowed) {
+  SyncMode mode = SyncMode::kBlock;
+  const Status refused = ReadValue("blocks", Allowed{}, &mode);
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(refused.message(), "must be one of gradient, block");
+  EXPECT_EQ(mode, SyncMode::kBlock);
+  ASSERT_TRUE(ReadValue("gradient", Allowed{}, &mode).ok());
+  EXPECT_EQ(mode, SyncMode::kGradient);
+}
+
 TEST(OptionTable, ChoicesAreAllowedAsTheirListsNameThem) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   std::vector<std::string> codecs;
   for (const Codec* codec : AllCodecs()) codecs.emplace_back(codec->name());
   EXPECT_EQ(table.Find("sync.push_codec")->allowed.values, codecs);
@@ -83,7 +92,7 @@ TEST(OptionTable, ChoicesAreAllowedAsTheirListsNameThem) {
 }
 
 TEST(OptionTable, ARefusedValueChangesNothing) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   for (const Option& option : table.options()) {
     Experiment experiment;
     const std::string before = option.write(experiment);
@@ -94,7 +103,7 @@ TEST(OptionTable, ARefusedValueChangesNothing) {
 }
 
 TEST(OptionTable, BoundsThemselvesAreAllowedAndBeyondThemIsNot) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   const Option* partitions = table.Find("sync.partitions");
   Experiment e;
   EXPECT_TRUE(partitions->read("1", &e).ok());
@@ -114,7 +123,7 @@ TEST(OptionTable, BoundsThemselvesAreAllowedAndBeyondThemIsNot) {
 
 // Rules, schedules and optimisers rely on it. The parser adds the key to the message.
 TEST(OptionTable, NumbersOfTheMathematicsHaveBounds) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   const auto refuses = [&](const char* key, std::initializer_list<const char*> values) {
     Experiment e;
     const Option& option = *table.Find(key);
@@ -149,7 +158,7 @@ TEST(OptionTable, NumbersOfTheMathematicsHaveBounds) {
 }
 
 TEST(OptionTable, DevicesAndCheckpointsAreReadAsTheyAreWritten) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   Experiment e;
   for (const char* device : {"cpu", "cuda", "cuda:0", "cuda:15"}) {
     ASSERT_TRUE(table.Find("network.device")->read(device, &e).ok()) << device;
@@ -173,7 +182,7 @@ TEST(OptionTable, DevicesAndCheckpointsAreReadAsTheyAreWritten) {
 }
 
 TEST(OptionTable, NoTimeIsSoShortThatItIsNone) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   int times = 0;
   for (const Option& option : table.options()) {
     if (!option.key.ends_with("_s")) continue;
@@ -188,7 +197,7 @@ TEST(OptionTable, NoTimeIsSoShortThatItIsNone) {
 }
 
 TEST(OptionTable, WhatIsDoneToImagesHasBounds) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   Experiment e;
   EXPECT_TRUE(table.Find("data.crop_pad")->read("0", &e).ok());
   EXPECT_TRUE(table.Find("data.crop_pad")->read("1024", &e).ok());
@@ -212,14 +221,14 @@ TEST(OptionTable, WhatIsDoneToImagesHasBounds) {
 }
 
 TEST(OptionTable, AnUnknownWordOfAListIsRefusedWithTheNearest) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   Experiment e;
   EXPECT_EQ(table.Find("sync.mode")->read("blcok", &e).message(),
             "must be one of gradient, block; did you mean block?");
 }
 
 TEST(OptionTable, ListsAreReadWithOrWithoutSpaces) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   Experiment e;
   ASSERT_TRUE(table.Find("schedule.milestones")->read(" 10,20 , 30.5 ", &e).ok());
   EXPECT_EQ(e.schedule.milestones, (std::vector<double>{10, 20, 30.5}));
@@ -239,79 +248,6 @@ TEST(WriteValue, EveryNumberReadsBackAsTheSameBits) {
     double read = 0;
     ASSERT_TRUE(ReadValue(WriteValue(number), Allowed(), &read).ok()) << WriteValue(number);
     EXPECT_EQ(std::memcmp(&read, &number, sizeof(read)), 0) << WriteValue(number);
-  }
-}
-
-std::string Advice(const std::string& key) { return OptionTable::Shared().KeyAdvice(key); }
-
-std::vector<std::string> Split(std::string_view words) {
-  std::istringstream stream{std::string(words)};
-  std::vector<std::string> split;
-  for (std::string word; stream >> word;) split.push_back(word);
-  return split;
-}
-
-TEST(KeyAdvice, AKeyWithoutItsSectionIsGivenAllThatItMayBe) {
-  EXPECT_EQ(Advice("epochs"), "; did you mean job.epochs?");
-  EXPECT_EQ(Advice("momentum"), "; did you mean block.momentum or optimiser.momentum?");
-  EXPECT_EQ(Advice("learning_rate"),
-            "; did you mean block.learning_rate or schedule.learning_rate?");
-  EXPECT_EQ(Advice("minibatch"), "; did you mean sync.minibatch or evaluation.minibatch?");
-  EXPECT_EQ(Advice("device"), "; did you mean network.device?");
-  EXPECT_EQ(Advice("workers"), "; did you mean cluster.workers?");
-}
-
-TEST(KeyAdvice, AWordOfTheFieldIsGivenItsKey) {
-  EXPECT_EQ(Advice("lr"), "; did you mean schedule.learning_rate?");
-  EXPECT_EQ(Advice("optimiser.lr"), "; did you mean schedule.learning_rate?");
-  EXPECT_EQ(Advice("batch_size"), "; did you mean sync.minibatch or evaluation.minibatch?");
-  EXPECT_EQ(Advice("sync.batch"), "; did you mean sync.minibatch?");
-  EXPECT_EQ(Advice("optimizer"), "; did you mean optimiser.type?");
-  EXPECT_EQ(Advice("gpu"), "; did you mean network.device?");
-  EXPECT_EQ(Advice("BatchSize"), Advice("batch_size"));
-}
-
-TEST(KeyAdvice, OfTwoKeysThatOfTheSectionIsMeant) {
-  EXPECT_EQ(Advice("optimizer.momentum"), "; did you mean optimiser.momentum?");
-  EXPECT_EQ(Advice("scheduler.learning_rate"), "; did you mean schedule.learning_rate?");
-  EXPECT_EQ(Advice("snyc.minibatch"), "; did you mean sync.minibatch?");
-  EXPECT_EQ(Advice("data.partitions"), "; did you mean sync.partitions?");
-}
-
-TEST(KeyAdvice, AMistypedKeyIsGivenTheNearest) {
-  EXPECT_EQ(Advice("sync.minibach"), "; did you mean sync.minibatch?");
-  EXPECT_EQ(Advice("lerning_rate"), Advice("learning_rate"));
-  EXPECT_EQ(Advice("zzzzzzzzzzzz"), "");
-  EXPECT_EQ(Advice(""), "");
-  EXPECT_EQ(Advice("."), "");
-  EXPECT_EQ(Advice(std::string(100000, 'a') + "." + std::string(100000, 'a')), "");
-}
-
-TEST(KeyAdvice, AnIncludeInASectionIsSentToTheTopOfTheFile) {
-  EXPECT_THAT(Advice("sync.include"), HasSubstr("before the first [section]"));
-}
-
-TEST(KeyAdvice, EveryKeyIsFoundByItsNameAloneAndByEveryWordForIt) {
-  const OptionTable table;
-  for (const Option& option : table.options()) {
-    EXPECT_THAT(Advice(option.name()), HasSubstr(option.key));
-    for (const std::string& word : Split(option.also)) {
-      EXPECT_THAT(Advice(word), HasSubstr(option.key)) << word;
-      EXPECT_THAT(Advice(option.section() + "." + word), HasSubstr(option.key)) << word;
-      EXPECT_EQ(table.Find(option.section() + "." + word), nullptr) << word << " is a key itself";
-    }
-  }
-}
-
-TEST(SectionAdvice, FindsSectionsBySpellingAndByEveryWordForThem) {
-  const OptionTable table;
-  EXPECT_EQ(table.SectionAdvice("snyc"), "; did you mean sync?");
-  EXPECT_EQ(table.SectionAdvice("Model"), "; did you mean network?");
-  EXPECT_EQ(table.SectionAdvice("nonsense"), "");
-  for (const std::string& section : table.sections()) {
-    for (const std::string& word : Split(SectionAlso(section))) {
-      EXPECT_THAT(table.SectionAdvice(word), HasSubstr(section)) << word;
-    }
   }
 }
 

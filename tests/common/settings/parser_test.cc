@@ -325,7 +325,7 @@ TEST_F(ParserTest, WeightsThatAreSetAsideBeforeTheyAreReadAreRefused) {
 
 TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {
   Rng rng(3, RngPurpose::kTest);
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   for (int i = 0; i < 50; ++i) {
     // Draw numbers for all numeric settings that take them.
     Experiment drawn;
@@ -478,7 +478,7 @@ TEST_F(ExperimentReaderTest, AKeyGivenTwiceInOneFileIsStillRefused) {
 }
 
 TEST_F(ExperimentReaderTest, VariablesAreReplacedInEveryPathAndNowhereElse) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   int paths = 0;
   for (const Option& option : table.options()) {
     if (option.key == "job.name") continue;               // does not allow a '$'

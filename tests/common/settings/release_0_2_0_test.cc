@@ -51,7 +51,7 @@ Experiment ExperimentOf(std::string_view text) {
 }
 
 TEST(Release020, EverySettingIsReadAndHasTheSameDefault) {
-  const OptionTable table;
+  const OptionTable& table = OptionTable::Shared();
   const Experiment defaults;
   std::istringstream lines(ContentsOf("defaults.conf"));
   int settings = 0;

@@ -1,0 +1,16 @@
+// Advice for a key or a section that no setting has: the settings that were meant, by spelling, by
+// another section, and by the fields' other words (OptionTable).
+//
+// Pure functions; thread-safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace kumo {
+
+// "; did you mean block.momentum or optimiser.momentum?"; "" if none is near.
+std::string KeyAdvice(std::string_view key);
+std::string SectionAdvice(std::string_view section);
+
+}  // namespace kumo
