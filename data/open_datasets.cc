@@ -94,7 +94,7 @@ Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& f
 }
 
 SetFiles FilesOf(const Experiment::Data& data, DataPart part) {
-  if (TraitsOf(data.reader).samples == SampleKind::kTokens) return {{"data.text", data.text}, {}};
+  if (TraitsOf(data.reader).one_text) return {{"data.text", data.text}, {}};
   if (part == DataPart::kTraining)
     return {{"data.train_images", data.train_images}, {"data.train_labels", data.train_labels}};
   return {{"data.validation_images", data.validation_images},
@@ -186,7 +186,7 @@ struct Requests {
 Result<Requests> RequestsFor(const Experiment::Data& data) {
   Requests requests;
   requests.reader = &ReaderOf(data.reader);
-  if (TraitsOf(data.reader).samples == SampleKind::kTokens && data.text.empty()) {
+  if (TraitsOf(data.reader).one_text && data.text.empty()) {
     return FailedPrecondition("data.reader = " + WriteValue(data.reader) +
                               " requires data.text, the name of the file");
   }

@@ -52,9 +52,11 @@ enum class SampleKind { kImages, kNumbers, kTokens };
 // data/readers/registry.cc.
 struct ReaderTraits {
   SampleKind samples = SampleKind::kImages;
-  bool label_files = false;  // data.train_labels and data.validation_labels name files
-  bool image_files = false;  // each image is a file of its own: of any size, decoded when needed
-  bool archives = false;     // paths may lead into an archive: photos.zip/train
+  bool label_files = false;    // data.train_labels and data.validation_labels name files
+  bool image_files = false;    // each image is a file of its own: of any size, decoded when needed
+  bool archives = false;       // paths may lead into an archive: photos.zip/train
+  bool one_text = false;       // data.text names one file, cut into the windows of both sets
+  bool named_streams = false;  // data.ctf_features and data.ctf_labels name streams of a file
 };
 constexpr ReaderTraits TraitsOf(DataReader reader) {
   switch (reader) {
@@ -67,9 +69,9 @@ constexpr ReaderTraits TraitsOf(DataReader reader) {
     case DataReader::kCifar:
       return {};
     case DataReader::kCtf:
-      return {.samples = SampleKind::kNumbers};
+      return {.samples = SampleKind::kNumbers, .named_streams = true};
     case DataReader::kText:
-      return {.samples = SampleKind::kTokens};
+      return {.samples = SampleKind::kTokens, .one_text = true};
   }
   return {};
 }

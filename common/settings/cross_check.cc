@@ -11,8 +11,6 @@
 namespace kumo {
 namespace {
 
-std::string Word(HasChoices auto choice) { return std::string(WordOf(choice)); }
-
 class Checker {
  public:
   Checker(const Experiment& experiment, const Origins& origins, std::vector<std::string>* problems,
@@ -70,7 +68,7 @@ class Checker {
 
   void CheckData() {
     const bool images = TraitsOf(e_.data.reader).samples == SampleKind::kImages;
-    const std::string reader = "reader " + Word(e_.data.reader);
+    const std::string reader = "reader " + WriteValue(e_.data.reader);
     if (!e_.data.crop_area.empty()) CheckRange("data.crop_area", e_.data.crop_area);
     CheckRange("data.crop_aspect", e_.data.crop_aspect);
     if (e_.data.subtract_mean && !images) {
@@ -114,7 +112,7 @@ class Checker {
 
   void CheckMomentum() {
     if (TraitsOf(e_.optimiser.type).has_momentum) return;
-    const std::string none = "optimiser.type = " + Word(e_.optimiser.type) +
+    const std::string none = "optimiser.type = " + WriteValue(e_.optimiser.type) +
                              " has no momentum; take momentum or nesterov, or remove the setting";
     if (e_.optimiser.unit_gain) Problem("optimiser.unit_gain", " = true: " + none);
     if (!e_.schedule.time_constants.empty()) {
@@ -224,31 +222,30 @@ class Checker {
 
   void NoteWithoutEffectOnData() {
     const ReaderTraits reads = TraitsOf(e_.data.reader);
-    const bool tokens = reads.samples == SampleKind::kTokens;
-    const bool numbers = reads.samples == SampleKind::kNumbers;
-    const std::string reader = "data.reader = " + Word(e_.data.reader);
-    NoteUnless(reads.label_files || tokens, {"data.train_labels", "data.validation_labels"},
+    const std::string reader = "data.reader = " + WriteValue(e_.data.reader);
+    NoteUnless(reads.label_files || reads.one_text, {"data.train_labels", "data.validation_labels"},
                reader + " finds the labels with the samples");
-    NoteUnless(!tokens, {"data.train_labels", "data.validation_labels",
-                         "data.train_images", "data.validation_images",
-                         "data.image_size",   "data.scale",
-                         "data.mean",         "data.std",
-                         "data.crop_area",    "data.crop_aspect",
-                         "data.shorter_side", "data.crop_pad",
-                         "data.pad_value",    "data.flip",
-                         "data.brightness",   "data.contrast",
-                         "data.saturation",   "data.hue",
-                         "data.cutout",       "data.mixup",
-                         "data.classes"},
+    NoteUnless(!reads.one_text, {"data.train_labels", "data.validation_labels",
+                                 "data.train_images", "data.validation_images",
+                                 "data.image_size",   "data.scale",
+                                 "data.mean",         "data.std",
+                                 "data.crop_area",    "data.crop_aspect",
+                                 "data.shorter_side", "data.crop_pad",
+                                 "data.pad_value",    "data.flip",
+                                 "data.brightness",   "data.contrast",
+                                 "data.saturation",   "data.hue",
+                                 "data.cutout",       "data.mixup",
+                                 "data.classes"},
                reader);
-    NoteUnless(tokens,
+    NoteUnless(reads.one_text,
                {"data.text", "data.tokens", "data.window", "data.windows", "data.validation_share"},
                reader);
     const bool scaled = !e_.data.crop_area.empty() || e_.data.shorter_side > 0;
-    NoteUnless(reads.image_files || scaled || numbers, {"data.image_size"}, reader);
+    NoteUnless(reads.image_files || scaled || reads.named_streams, {"data.image_size"}, reader);
     NoteUnless(reads.image_files, {"data.damaged", "data.decode"}, reader);
-    NoteUnless(numbers, {"data.ctf_features", "data.ctf_labels"}, reader);
-    NoteUnless(!numbers, {"data.scale"}, reader + " does not scale its numbers");
+    NoteUnless(reads.named_streams, {"data.ctf_features", "data.ctf_labels"}, reader);
+    NoteUnless(reads.samples != SampleKind::kNumbers, {"data.scale"},
+               reader + " does not scale its numbers");
     NoteUnless(!e_.data.crop_area.empty(), {"data.crop_aspect"}, "data.crop_area is empty");
     NoteUnless(e_.data.crop_pad > 0, {"data.pad_value"}, "data.crop_pad = 0");
   }
@@ -256,7 +253,7 @@ class Checker {
   void NoteWithoutEffectOnSteps() {
     const ScheduleSettings& schedule = e_.schedule;
     const ScheduleType type = schedule.type;
-    const std::string by_type = "schedule.type = " + Word(type);
+    const std::string by_type = "schedule.type = " + WriteValue(type);
     const bool stages = type == ScheduleType::kStages;
     const bool steps = type == ScheduleType::kStep, multistep = type == ScheduleType::kMultistep;
     const bool poly = type == ScheduleType::kPoly, cosine = type == ScheduleType::kCosine;
@@ -269,7 +266,7 @@ class Checker {
     NoteUnless(poly || cosine, {"schedule.final_rate"}, by_type);
     NoteUnless(milestones, {"schedule.milestones"}, by_type);
     const OptimiserTraits& state = TraitsOf(e_.optimiser.type);
-    const std::string by_rule = "optimiser.type = " + Word(e_.optimiser.type);
+    const std::string by_rule = "optimiser.type = " + WriteValue(e_.optimiser.type);
     NoteUnless(state.has_momentum, {"optimiser.momentum"}, by_rule);
     NoteUnless(schedule.time_constants.empty(), {"optimiser.momentum"},
                "schedule.time_constants is set");
@@ -293,7 +290,7 @@ class Checker {
       Note("checkpoint.best", "evaluation.every_epochs = 0 evaluates the last epoch only");
     }
     NoteUnless(!CodecOf(e_.sync.push_codec).lossless(), {"sync.error_feedback"},
-               "sync.push_codec = " + Word(e_.sync.push_codec) + " is lossless");
+               "sync.push_codec = " + WriteValue(e_.sync.push_codec) + " is lossless");
     NoteUnless(!e_.checkpoint.resume.never(), {"checkpoint.continue"}, "checkpoint.resume = never");
     if (e_.sync.mode == SyncMode::kGradient) {
       for (const auto& [key, origin] : origins_) {
@@ -304,7 +301,7 @@ class Checker {
     NoteUnless(TraitsOf(e_.block).takes_momentum,
                {"block.convention", "block.nesterov", "block.momentum", "block.learning_rate",
                 "block.time_constant"},
-               "block.rule = " + Word(e_.block.rule));
+               "block.rule = " + WriteValue(e_.block.rule));
     if (e_.block.convention == BlockConvention::kCntk) {
       Note("block.momentum", "block.convention = cntk takes block.time_constant");
     } else {

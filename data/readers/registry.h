@@ -1,6 +1,7 @@
-// Registry of dataset readers. A new format is a file beside this one, a line in registry.cc, and a
-// value of DataReader with its word and traits (common/settings/choices.h);
-// tests/data/readers/reader_conformance_test.cc then requires a sample file of it.
+// Registry of dataset readers. A new format is a source file beside this one, its declaration in
+// data/readers/all.h, a line in registry.cc, and a value of DataReader with its word and traits in
+// common/settings/choices.h; tests/data/readers/reader_conformance_test.cc then requires a sample
+// file of it.
 //
 // Constant data and pure functions; thread-safe.
 #pragma once

@@ -118,7 +118,7 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
       Quotient(experiment.sync.partitions, std::max(1, experiment.cluster.workers));
   MemoryNeed worker("a worker");
   worker.Add("process", {kProcessBytes});
-  const bool text = TraitsOf(experiment.data.reader).samples == SampleKind::kTokens;
+  const bool text = TraitsOf(experiment.data.reader).one_text;
   worker.Add("training data", {data.train.bytes},
              text ? "data.text" : "data.train_images, data.train_limit");
   worker.Add(
