@@ -290,20 +290,25 @@ Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSp
       KUMO_ASSIGN_OR_RETURN(const ParameterLayout layout, LayoutOf(manifest));
       difference = layout.FirstDifference(spec.layout);
     }
-    return FailedPrecondition(name + " is of another network: " + difference);
+    return FailedPrecondition(name + " is of another network: " + difference +
+                              "; bring back the network file that it was trained with, or train "
+                              "the new network in another output.directory");
   }
   if (manifest.train_samples() == 0) return OkStatus();  // 0.1 did not say
   const auto compare = [&](const char* what, int64_t then, int64_t now) {
     if (then == now) return OkStatus();
     return FailedPrecondition(name + " is of other data: it had " + std::to_string(then) + " " +
-                              what + " samples, there are " + std::to_string(now));
+                              what + " samples, there are " + std::to_string(now) +
+                              "; bring back the files that it was trained on, or train on the new "
+                              "ones in another output.directory");
   };
   KUMO_RETURN_IF_ERROR(compare("training", manifest.train_samples(), spec.train_samples));
   KUMO_RETURN_IF_ERROR(
       compare("validation", manifest.validation_samples(), spec.validation_samples));
   if (continues) return OkStatus();
   constexpr char kOr[] =
-      ", or go on with this by kumo launch --continue (checkpoint.continue=true)";
+      ", or accept the change from here on with kumo launch --continue (checkpoint.continue = "
+      "true)";
   if (const auto changes = ChangesOfNetwork(manifest, spec); !changes.empty()) {
     return FailedPrecondition(
         name + " is of another network, of the same tensors: " + DescribeChanges(changes) +

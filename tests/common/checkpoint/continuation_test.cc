@@ -232,13 +232,15 @@ TEST(Continuation, AnotherNetworkOrOtherDataIsNamed) {
   JobSpec other = job.spec;
   other.train_samples = 81;
   EXPECT_THAT(CheckSameNetworkAndData(manifest, other, true).message(),
-              HasSubstr("it had 80 training samples, there are 81"));
+              AllOf(HasSubstr("it had 80 training samples, there are 81"),
+                    HasSubstr("in another output.directory")));
   other = job.spec;
   auto tensors = test::SmallTensors();
   tensors[1].name = "a.scale";
   other.layout = ParameterLayout::Make(tensors).value();
   EXPECT_THAT(CheckSameNetworkAndData(manifest, other, true).message(),
-              AllOf(HasSubstr("another network"), HasSubstr("a.scale")));
+              AllOf(HasSubstr("another network"), HasSubstr("a.scale"),
+                    HasSubstr("bring back the network file")));
 }
 
 TEST(Continuation, AnotherNetworkOfTheSameTensorsIsRefusedUnlessTheJobContinues) {
