@@ -4,34 +4,32 @@
 #include <string>
 
 #include "cli/arguments/environment.h"
-#include "cli/arguments/settings_json.h"
+#include "cli/arguments/problems.h"
+#include "cli/arguments/shell_word.h"
 #include "cli/command.h"
 #include "cli/launch/job_arguments.h"
 #include "cli/launch/preflight.h"
 #include "cli/launch/server_addresses.h"
+#include "cli/launch/worker_check.h"
 #include "common/base/memory_budget.h"
 #include "common/base/process/exit_report.h"
 #include "common/settings/experiment_text.h"
 #include "common/settings/option_pages.h"
+#include "common/settings/settings_json.h"
 
 namespace kumo {
 namespace {
 
-constexpr int kHanging = 6;  // width of "ok    "
-
 CommandLine MakeCommandLine(JobArguments* args) {
   CommandLine line("kumo check",
                    "Checks everything that kumo launch needs, without starting anything: the file, "
-                   "the network,\n"
-                   "the data, the devices, the programs, the servers' ports, the output folder, "
-                   "disk and memory.\n"
-                   "Prints the settings and all problems.");
+                   "the network,\nthe data, the devices, the programs, the servers' ports, the "
+                   "output folder, disk and memory.\nPrints the settings and all problems.");
   args->AddTo(&line);
   line.AddFlag("json", "Print one JSON object", &args->json);
   line.AddNote(
       "Exit codes: 0 no problems, 64 wrong command line, 75 temporary failure: a port is in use or "
-      "a "
-      "disk\nis full, 78 other problems.");
+      "a disk\nis full, 78 other problems.");
   return line;
 }
 
@@ -50,18 +48,18 @@ void CheckJob(const JobArguments& args, const PlannedJob& job, Preflight* result
 void PrintReport(const CliEnvironment& environment, std::span<const std::string> args,
                  const PlannedJob& job, const Preflight& result) {
   const auto print = [&](const char* mark, const std::vector<std::string>& lines) {
-    for (const std::string& line : lines) Print(environment, mark + line + "\n", kHanging);
+    for (const std::string& line : lines) Print(environment, mark + line + "\n", kMarkColumns);
   };
-  print("      ", result.told);
-  print("ok    ", result.passed);
-  print("note  ", result.notes);
+  print("        ", result.told);
+  print("ok      ", result.passed);
+  print("note    ", result.notes);
   if (!result.problems.empty()) return;
   if (!IsForOneMachine(job.loaded.experiment).ok()) {
     return Print(environment, "no problems: start kumo-server and kumo-worker on each host\n");
   }
   std::string launch = "no problems: kumo launch";
   for (const std::string& word : args) launch += " " + ShellWord(word);
-  Print(environment, launch + "\n", kHanging);
+  Print(environment, launch + "\n", kMarkColumns);
 }
 
 void PrintJson(const PlannedJob& job, const Preflight& result) {

@@ -1,6 +1,7 @@
 // kumo evaluate: finds the checkpoint; kumo-worker computes the metrics.
+#include "cli/arguments/model_arguments.h"
 #include "cli/command.h"
-#include "cli/model_arguments.h"
+#include "cli/launch/child_process.h"
 
 namespace kumo {
 
@@ -18,7 +19,7 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
   Result<std::vector<std::string>> command = model.Command("--evaluate");
   if (!command.ok()) return exit_reporter.Report(command.status());
   if (json) command->push_back("--json");
-  return RunWorker(exit_reporter, *std::move(command));
+  return RunProgram(exit_reporter, *std::move(command));
 }
 
 }  // namespace kumo

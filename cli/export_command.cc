@@ -1,6 +1,7 @@
 // kumo export: finds the checkpoint; kumo-worker writes the file.
+#include "cli/arguments/model_arguments.h"
 #include "cli/command.h"
-#include "cli/model_arguments.h"
+#include "cli/launch/child_process.h"
 
 namespace kumo {
 
@@ -37,7 +38,7 @@ int RunExport(const CliEnvironment& environment, std::span<const std::string> ar
   if (!format.empty()) command->insert(command->end(), {"--format", format});
   if (fold) command->push_back("--fold-batch-norm");
   if (pixels) command->push_back("--pixels");
-  return RunWorker(exit_reporter, *std::move(command));
+  return RunProgram(exit_reporter, *std::move(command));
 }
 
 }  // namespace kumo

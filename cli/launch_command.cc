@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/launch/host_check.h"
 #include "cli/launch/hosts.h"
 #include "cli/launch/launch_plan.h"
 #include "cli/launch/launch_report.h"
 #include "cli/launch/launcher.h"
 #include "cli/launch/preflight.h"
 #include "cli/launch/server_addresses.h"
+#include "cli/launch/worker_check.h"
 #include "common/base/file.h"
 #include "common/base/memory_budget.h"
 #include "common/base/process/exit_report.h"
@@ -22,11 +24,9 @@ namespace {
 CommandLine MakeCommandLine(LaunchArguments* args) {
   CommandLine line("kumo launch",
                    "Trains: starts the servers and workers of an experiment on this machine or on "
-                   "--hosts, shows "
-                   "their\n"
-                   "progress, supervises them, and ends when they end. Ctrl-C or SIGTERM saves a "
-                   "checkpoint and\n"
-                   "stops the job; a second one kills it. No process is ever left running.");
+                   "--hosts, shows their\nprogress, supervises them, and ends when they end. "
+                   "Ctrl-C or SIGTERM saves a checkpoint and\nstops the job; a second one kills "
+                   "it. No process is ever left running.");
   args->job.AddTo(&line);
   line.AddOption("max-restarts", "N", {.min = 0, .max = 1000000},
                  "Restarts of a process that crashed, was preempted or lost its servers",

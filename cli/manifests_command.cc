@@ -6,6 +6,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/arguments/problems.h"
 #include "cli/command.h"
 #include "cli/launch/preflight.h"
 #include "cli/manifests/run_manifests.h"

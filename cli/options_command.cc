@@ -1,8 +1,8 @@
 #include <cstdio>
 
-#include "cli/arguments/settings_json.h"
 #include "cli/command.h"
 #include "common/settings/option_pages.h"
+#include "common/settings/settings_json.h"
 
 namespace kumo {
 

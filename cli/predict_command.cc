@@ -1,6 +1,7 @@
 // kumo predict: finds the checkpoint; kumo-worker runs the network.
+#include "cli/arguments/model_arguments.h"
 #include "cli/command.h"
-#include "cli/model_arguments.h"
+#include "cli/launch/child_process.h"
 
 namespace kumo {
 
@@ -67,12 +68,12 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
     command->insert(command->end(), {"--generate", prompt, "--tokens", std::to_string(tokens),
                                      "--temperature", WriteValue(temperature), "--most-likely",
                                      std::to_string(most_likely), "--seed", std::to_string(seed)});
-    return RunWorker(exit_reporter, *std::move(command));
+    return RunProgram(exit_reporter, *std::move(command));
   }
   for (const std::string& input : inputs) command->insert(command->end(), {"--predict", input});
   command->insert(command->end(), {"--format", format, "--top", std::to_string(top)});
   if (!output.empty()) command->insert(command->end(), {"--output", output});
-  return RunWorker(exit_reporter, *std::move(command));
+  return RunProgram(exit_reporter, *std::move(command));
 }
 
 }  // namespace kumo

@@ -2,7 +2,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -36,10 +35,9 @@ struct Arguments {
 CommandLine MakeCommandLine(Arguments* args) {
   CommandLine line(
       "kumo stage",
-      "Copies a data set to a disk of this machine, with checksums. A repeated call keeps "
-      "intact files and\nresumes where the last call ended. "
-      "Concurrent calls with one DST wait for each other: one copies, the others\n"
-      "find all files there.");
+      "Copies a data set to a disk of this machine, with checksums. A repeated call keeps intact "
+      "files and\nresumes where the last call ended. Concurrent calls with one DST wait for each "
+      "other: one copies, the others\nfind all files there.");
   line.AddPositional("SRC",
                      std::string("Data set: a folder or a file, for example of a mounted bucket"),
                      /*required=*/true, &args->source);

@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/arguments/running_job.h"
 #include "cli/command.h"
 #include "cli/job_table.h"
-#include "cli/running_job.h"
 #include "common/base/process/exit_report.h"
 #include "common/telemetry/job_json.h"
 

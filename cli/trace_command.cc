@@ -2,13 +2,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <system_error>
 
+#include "cli/arguments/running_job.h"
 #include "cli/chrome_trace.h"
 #include "cli/command.h"
-#include "cli/running_job.h"
 #include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"

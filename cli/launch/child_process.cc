@@ -10,9 +10,11 @@
 #include <cctype>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -187,10 +189,39 @@ Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output) {
   return ChildEnd{ExitStatus(status)};
 }
 
+int RunProgram(const ExitReporter& exit_reporter, std::vector<std::string> command) {
+  ChildSpec spec;
+  spec.command = std::move(command);
+  std::fflush(stdout);  // this process's output comes first
+  const Result<ChildEnd> end = RunChild(spec, nullptr);
+  return end.ok() ? end->code : exit_reporter.Report(end.status());
+}
+
+namespace {
+
+// "kumo-worker worker-3: no network", "kumo remote: no host" -> "no network", "no host".
 std::string WithoutProgram(const std::string& words) {
+  const bool named = words.starts_with("kumo-") || words.starts_with("kumo ");
   const size_t colon = words.find(": ");
-  const bool named = words.starts_with("kumo-") && colon != std::string::npos;
-  return named ? words.substr(colon + 2) : words;
+  return named && colon != std::string::npos ? words.substr(colon + 2) : words;
+}
+
+}  // namespace
+
+Status ErrorOf(const std::string& program, const ChildEnd& end, const std::string& output,
+               std::vector<std::string>* before) {
+  std::istringstream stream(output);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  std::string last = program + " ended with exit code " + ExitCodeText(end.code);
+  if (!lines.empty()) {
+    last = WithoutProgram(lines.back());
+    lines.pop_back();
+  }
+  if (before != nullptr) before->insert(before->end(), lines.begin(), lines.end());
+  const bool again = end.code == static_cast<int>(ExitCode::kUnavailable);
+  return Status(again ? StatusCode::kUnavailable : StatusCode::kFailedPrecondition, last);
 }
 
 std::string ExitReasonOf(const std::string& termination_log, const std::string& output_file,

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/process/exit_report.h"
 #include "common/base/status.h"
 
 namespace kumo {
@@ -59,8 +60,14 @@ Result<pid_t> StartChild(const ChildSpec& spec);
 // is null.
 Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output);
 
-// Removes the program's name: "kumo-worker worker-3: no network" -> "no network".
-std::string WithoutProgram(const std::string& words);
+// Runs the program on this process's streams. Returns its exit code, or reports a failed start.
+int RunProgram(const ExitReporter& exit_reporter, std::vector<std::string> command);
+
+// The error of a program that failed, with the status code behind its exit code: the last line of
+// its output without the program's name, or its exit code if it printed nothing. before: receives
+// the other lines, unless null.
+Status ErrorOf(const std::string& program, const ChildEnd& end, const std::string& output,
+               std::vector<std::string>* before = nullptr);
 
 // The reason of a process's end, in one line without its program's name: its termination log,
 // otherwise the last line of its output file after the first `output_start` bytes, which earlier

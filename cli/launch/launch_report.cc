@@ -9,13 +9,14 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
-#include "cli/arguments/settings_json.h"
+#include "cli/arguments/problems.h"
 #include "cli/launch/preflight.h"
 #include "common/base/process/exit_report.h"
 #include "common/base/terminal.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/job/metric_list.h"
 #include "common/settings/option_pages.h"
+#include "common/settings/settings_json.h"
 #include "common/telemetry/figures.h"
 
 namespace kumo {

@@ -14,7 +14,7 @@
 #include <optional>
 #include <system_error>
 
-#include "cli/arguments/environment.h"
+#include "cli/arguments/shell_word.h"
 #include "cli/launch/child_process.h"
 #include "common/base/file.h"
 

@@ -158,10 +158,10 @@ int CarriedArrays(const Experiment& experiment, const JobSpec& spec) {
   return (CarriesResidual(experiment) ? 1 : 0) + spec.optimiser_slots;
 }
 
-int SlotsThatPartitionsCarry(const Experiment& experiment, const Optimiser& optimiser) {
+int SlotsThatPartitionsCarry(const Experiment& experiment) {
   const bool keeps =
       experiment.sync.mode == SyncMode::kBlock && !experiment.block.reset_local_state;
-  return keeps ? optimiser.slots() : 0;
+  return keeps ? TraitsOf(experiment.optimiser.type).slots : 0;
 }
 
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {

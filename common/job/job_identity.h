@@ -72,7 +72,7 @@ wire::JobSpec SpecToWire(const JobSpec& spec);
 bool CarriesResidual(const Experiment& experiment);
 int CarriedArrays(const Experiment& experiment, const JobSpec& spec);
 // Slots of the local optimiser that a partition carries; JobSpec::optimiser_slots.
-int SlotsThatPartitionsCarry(const Experiment& experiment, const Optimiser& optimiser);
+int SlotsThatPartitionsCarry(const Experiment& experiment);
 // The plan, which every process works out for itself.
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec);
 

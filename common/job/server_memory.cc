@@ -33,6 +33,11 @@ int64_t RuleSlots(const Experiment& experiment) {
   return slots;
 }
 
+// Vectors of weights in a version.
+int64_t WeightVectors(const Experiment& experiment) {
+  return TraitsOf(experiment.block).keeps_weights_apart ? 2 : 1;
+}
+
 }  // namespace
 
 int64_t ContributionBytes(const Experiment& experiment, int64_t numbers) {
@@ -41,12 +46,20 @@ int64_t ContributionBytes(const Experiment& experiment, int64_t numbers) {
   return static_cast<int64_t>(codec.EncodedBytes(static_cast<size_t>(numbers)));
 }
 
+int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters) {
+  const int64_t carried =
+      (CarriesResidual(experiment) ? 1 : 0) + SlotsThatPartitionsCarry(experiment);
+  const int64_t arrays =
+      WeightVectors(experiment) + RuleSlots(experiment) + experiment.sync.partitions * carried;
+  return parameters * arrays * kFloat;
+}
+
 MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int servers) {
   const ShardMap map(spec.layout, std::clamp(servers, 1, kMaxServers),
                      experiment.cluster.chunk_kib * 1024);
   const int64_t part = LargestPart(map);
   const int64_t slots = RuleSlots(experiment);
-  const int64_t starts = TraitsOf(experiment.block).keeps_weights_apart ? 2 : 1;
+  const int64_t starts = WeightVectors(experiment);
   const bool twice = experiment.cluster.replicas > 1 && servers > 1;
   const char* const shared_out = servers > 1 ? "network.file" : "network.file, cluster.servers";
 

@@ -1,6 +1,6 @@
 // Server memory: the memory that a server needs for its part of a job's weights, from the
-// experiment and the network's layout. A server refuses a job that does not fit, and `kumo check`
-// warns earlier.
+// experiment and the network's layout, and the size of its checkpoints. A server refuses a job that
+// does not fit, and `kumo check` warns earlier.
 //
 // Pure functions.
 #pragma once
@@ -21,5 +21,9 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
 // Bytes of one partition's contribution to one round at most: in full precision if there is a
 // warm-up.
 int64_t ContributionBytes(const Experiment& experiment, int64_t numbers);
+
+// Upper bound on the bytes of one checkpoint of a network of `parameters` weights: the vectors of
+// weights, the update rule's slots, and the arrays that each partition carries, all float32.
+int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters);
 
 }  // namespace kumo

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/arguments/environment.h"
+#include "cli/arguments/shell_word.h"
 #include "common/base/address.h"
 #include "common/base/process/output_lock.h"
 #include "tests/cli/kumo_runner.h"
@@ -43,7 +43,7 @@ TEST_F(CheckTest, CheckListsEveryProblem) {
            "--set", "output.directory=" + experiment_ + "/out"});
   close(listener->fd);
   EXPECT_EQ(ended.code, 78);
-  EXPECT_THAT(ended.err, AllOf(HasSubstr("wrong data.train_images: no such file"),
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("problem data.train_images: no such file"),
                                HasSubstr("is in use"), HasSubstr("output.directory = ")));
   EXPECT_THAT(ended.last_line, HasSubstr("3 problems"));
 }
@@ -112,8 +112,8 @@ TEST_F(CheckTest, WorkersAndServersOfTheCommandLineAreThoseOfLaunch) {
   EXPECT_EQ(check.code, 0) << check.err;
   EXPECT_THAT(check.out,
               AllOf(HasSubstr("cluster.workers"), HasSubstr("--workers"), HasSubstr("3 free ones"),
-                    HasSubstr("note  5 workers for 2 partitions: 3 would be idle"),
-                    HasSubstr("note  3 servers for 2 chunks of the network: 1 would")));
+                    HasSubstr("note    5 workers for 2 partitions: 3 would be idle"),
+                    HasSubstr("note    3 servers for 2 chunks of the network: 1 would")));
   EXPECT_THAT(Run({"launch", experiment_, "--workers", "5"}).out,
               HasSubstr("note  5 workers for 2 partitions: 3 would be idle"));
 }
@@ -122,7 +122,7 @@ TEST_F(CheckTest, WhatAWorkerWarnsOfIsANote) {
   Script("worker", "exit 0 warning: skips cat/1.jpg");
   const Ended ended = Run({"check", experiment_});
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("note  skips cat/1.jpg"), Not(HasSubstr("warning: "))));
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("note    skips cat/1.jpg"), Not(HasSubstr("warning: "))));
 }
 
 TEST_F(CheckTest, WordsAreQuotedForAShellWhereTheyMustBe) {
@@ -148,7 +148,7 @@ TEST_F(CheckTest, AJobOfSeveralHostsIsWellButNotForLaunch) {
   const Ended ended = Run({"check", experiment_, "--set", "cluster.servers=tcp://192.0.2.1:5555",
                            "--set", "cluster.insecure=true"});
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("note  cluster.servers names tcp://192.0.2.1:5555"),
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("note    cluster.servers names tcp://192.0.2.1:5555"),
                                HasSubstr("start kumo-server and kumo-worker on each host"),
                                Not(HasSubstr("no problems: kumo launch"))));
 }

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/arguments/settings_json.h"
 #include "cli/command.h"
 #include "common/base/file.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/settings/option_pages.h"
+#include "common/settings/settings_json.h"
 #include "tests/cli/kumo_runner.h"
 #include "tests/common/job/loss_and_accuracy.h"
 

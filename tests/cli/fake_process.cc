@@ -16,7 +16,6 @@
 // to <name>.terms. Whatever happens it ends by itself after a minute.
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

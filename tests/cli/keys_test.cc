@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <memory>
 
 #include "common/transport/key_files.h"
 #include "common/transport/zmq_transport.h"

@@ -3,7 +3,6 @@
 // Single-threaded. Every wait has a limit, after which the test fails.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <sys/types.h>
 
 #include <functional>

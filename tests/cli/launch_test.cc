@@ -232,7 +232,7 @@ TEST_F(LaunchTest, AServerZeroThatIsStartedAgainGoesOnWhateverTheRunBeganWith) {
   EXPECT_THAT(args[1], testing::EndsWith("--set checkpoint.resume=auto"));
 }
 
-TEST_F(LaunchTest, ExitReporterOfServerZeroWhichHasTheTerminalAreQuotedToo) {
+TEST_F(LaunchTest, TheExitReasonOfServerZeroIsQuotedAlthoughItHasTheTerminal) {
   ScriptAll("run 75");
   Script("server-0", "exit 75 round 812 waits 20 s for partition 3");
   const Ended ended = Run(Launch());

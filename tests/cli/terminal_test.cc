@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "cli/launch/supervisor.h"

@@ -18,8 +18,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/arguments/running_job.h"
 #include "cli/chrome_trace.h"
-#include "cli/running_job.h"
 #include "common/base/process/signals.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/resume_point.h"

@@ -111,7 +111,7 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
   const std::unique_ptr<Optimiser> optimiser = MakeOptimiser(experiment.optimiser);
   JobSpec spec;
   KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(plan.tensors()));
-  spec.optimiser_slots = SlotsThatPartitionsCarry(experiment, *optimiser);
+  spec.optimiser_slots = SlotsThatPartitionsCarry(experiment);
 
   const bool on_cpu = experiment.network.device.is_cpu();
   const int64_t partitions =

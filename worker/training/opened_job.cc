@@ -56,7 +56,7 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& netwo
   KUMO_ASSIGN_OR_RETURN(spec.validation.hash, ContentHash(validation));
   spec.train.name = train.name();
   spec.validation.name = validation.name();
-  spec.optimiser_slots = SlotsThatPartitionsCarry(experiment, *job.optimiser);
+  spec.optimiser_slots = SlotsThatPartitionsCarry(experiment);
   const std::span<const std::string> names = train.class_names();
   std::span<const float> mean;
   // A mean from data.mean is a setting, which checkpoints record anyway.

@@ -227,12 +227,5 @@ TEST(CheckMemory, AllWorkersAndTheServersMustFit) {
   EXPECT_EQ(ExitCodeOf(does_not.problems.front()), ExitCode::kBadConfiguration);
 }
 
-TEST(CheckpointBytes, GrowWithEveryPartition) {
-  Experiment one, two;
-  one.sync.partitions = 1;
-  two.sync.partitions = 2;
-  EXPECT_EQ(CheckpointBytes(two, 1000) - CheckpointBytes(one, 1000), 3 * 4 * 1000);
-}
-
 }  // namespace
 }  // namespace kumo

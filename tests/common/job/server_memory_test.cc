@@ -59,5 +59,25 @@ TEST(ServerMemory, ATooLargeOneIsRefusedNamingWhatCostsMost) {
   EXPECT_THAT(refused.message(), HasSubstr("sync.partitions"));
 }
 
+TEST(CheckpointBytes, AreThoseOfTheStateThatTheSettingsKeep) {
+  Experiment experiment;
+  experiment.sync.mode = SyncMode::kBlock;
+  experiment.sync.warmup_samples = 0;
+  experiment.block.rule = BlockRule::kAverage;
+  experiment.sync.push_codec = CodecId::kFp32;
+  experiment.sync.partitions = 3;
+  EXPECT_EQ(CheckpointBytes(experiment, 1000), 4 * 1000);
+  experiment.block.rule = BlockRule::kBlockMomentum;
+  EXPECT_EQ(CheckpointBytes(experiment, 1000), 2 * 4 * 1000);
+  experiment.block.nesterov = true;  // keeps the evaluated weights apart
+  EXPECT_EQ(CheckpointBytes(experiment, 1000), 3 * 4 * 1000);
+  experiment.sync.push_codec = CodecId::kOneBit;  // residuals
+  experiment.block.reset_local_state = false;
+  experiment.optimiser.type = OptimiserType::kAdam;
+  EXPECT_EQ(CheckpointBytes(experiment, 1000), (3 + 3 * 3) * 4 * 1000);
+  experiment.sync.warmup_samples = 1;  // its rule has Adam's two slots
+  EXPECT_EQ(CheckpointBytes(experiment, 1000), (4 + 3 * 3) * 4 * 1000);
+}
+
 }  // namespace
 }  // namespace kumo

@@ -29,7 +29,4 @@ struct ModelArguments {
   std::string checkpoint;
 };
 
-// Runs kumo-worker with these arguments. Returns its exit code, or that of a failed start.
-int RunWorker(const ExitReporter& exit_reporter, std::vector<std::string> command);
-
 }  // namespace kumo

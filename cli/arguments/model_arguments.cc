@@ -1,15 +1,11 @@
-#include "cli/model_arguments.h"
+#include "cli/arguments/model_arguments.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <system_error>
-#include <utility>
 #include <vector>
 
-#include "cli/launch/child_process.h"
 #include "common/base/file.h"
 #include "common/base/text.h"
 #include "common/checkpoint/best.h"
@@ -105,14 +101,6 @@ Result<std::vector<std::string>> ModelArguments::Command(const std::string& opti
   }
   command.insert(command.end(), {option, folder});
   return command;
-}
-
-int RunWorker(const ExitReporter& exit_reporter, std::vector<std::string> command) {
-  ChildSpec spec;
-  spec.command = std::move(command);
-  std::fflush(stdout);  // this process's output comes first
-  const Result<ChildEnd> end = RunChild(spec, nullptr);
-  return end.ok() ? end->code : exit_reporter.Report(end.status());
 }
 
 }  // namespace kumo

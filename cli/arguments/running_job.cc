@@ -1,4 +1,4 @@
-#include "cli/running_job.h"
+#include "cli/arguments/running_job.h"
 
 #include <algorithm>
 #include <filesystem>

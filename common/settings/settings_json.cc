@@ -1,6 +1,5 @@
-#include "cli/arguments/settings_json.h"
+#include "common/settings/settings_json.h"
 
-#include <charconv>
 #include <string_view>
 
 #include "common/settings/experiment_text.h"

@@ -1,4 +1,4 @@
-#include "cli/arguments/settings_json.h"
+#include "common/settings/settings_json.h"
 
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>

@@ -1,0 +1,19 @@
+// Worker check: questions about a job that only kumo-worker can answer, as it knows networks, data
+// and devices.
+#pragma once
+
+#include "cli/launch/job_arguments.h"
+#include "cli/launch/launch_plan.h"
+#include "cli/launch/preflight.h"
+
+namespace kumo {
+
+// Runs kumo-worker --check once per requested device: it opens network, data and device, and
+// describes them in *result.
+JobSize CheckByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result);
+
+// The memory needs of the job's processes, which kumo-worker computes in a moment. Empty if it
+// cannot; the started processes then report the reason.
+JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job);
+
+}  // namespace kumo
