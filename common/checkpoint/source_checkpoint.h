@@ -3,11 +3,9 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "common/base/file.h"
 #include "common/base/status.h"
-#include "proto/checkpoint.pb.h"
 
 namespace kumo {
 
@@ -20,14 +18,5 @@ struct CheckpointFolder {
 
 // Verifies whole checkpoints if there are several. NotFound names the folders searched.
 Result<CheckpointFolder> FindCheckpointAt(FileSystem& files, const std::string& path);
-
-// Origin of initial weights that another job trained, for people. Pure functions.
-// Shortens an origin to printable texts and as many entries as a person reads; the last entry tells
-// how many were dropped. Idempotent. Origins from peers must pass through it.
-checkpoint::Origin Excerpt(const checkpoint::Origin& origin);
-
-// "starts with 6 of 8 tensors from DIR", and one line per tensor that is initialised as usual, and
-// per unused tensor of the source.
-std::vector<std::string> LinesOf(const checkpoint::Origin& origin);
 
 }  // namespace kumo

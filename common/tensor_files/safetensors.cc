@@ -5,7 +5,6 @@
 //
 // Offsets count from the end of the header. "__metadata__" may contain additional texts.
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 

@@ -10,7 +10,7 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
 #include "common/checkpoint/manifest.h"
-#include "common/checkpoint/source_checkpoint.h"
+#include "common/checkpoint/origin.h"
 
 namespace kumo {
 namespace {

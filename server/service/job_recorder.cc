@@ -9,7 +9,7 @@
 #include "common/base/printable.h"
 #include "common/checkpoint/best.h"
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/source_checkpoint.h"
+#include "common/checkpoint/origin.h"
 #include "common/telemetry/figures.h"
 
 namespace kumo {

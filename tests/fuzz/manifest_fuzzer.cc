@@ -11,7 +11,7 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
 #include "common/checkpoint/manifest.h"
-#include "common/checkpoint/source_checkpoint.h"
+#include "common/checkpoint/origin.h"
 #include "common/settings/experiment_text.h"
 #include "tests/common/base/memory_file_system.h"
 #include "tests/fuzz/fuzzer.h"

@@ -5,7 +5,7 @@
 
 #include <glog/logging.h>
 
-#include "common/checkpoint/source_checkpoint.h"
+#include "common/checkpoint/origin.h"
 
 namespace kumo {
 

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <limits>
 #include <map>
-#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

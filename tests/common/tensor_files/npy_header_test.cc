@@ -1,4 +1,4 @@
-#include "common/tensor_files/npz.h"
+#include "common/tensor_files/npy_header.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
