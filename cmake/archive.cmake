@@ -3,7 +3,7 @@
 find_path(KUMO_ARCHIVE_INCLUDE archive.h REQUIRED)
 find_library(KUMO_ARCHIVE_LIBRARY NAMES libarchive.a REQUIRED)
 mark_as_advanced(KUMO_ARCHIVE_INCLUDE KUMO_ARCHIVE_LIBRARY)
-# What packs inside a zip file, and its encryption.
+# Compression inside a zip file, and its encryption.
 pkg_check_modules(ARCHIVE_PARTS REQUIRED IMPORTED_TARGET nettle liblzma libzstd)
 find_package(BZip2 REQUIRED)
 add_library(kumo_archive INTERFACE)

@@ -1,4 +1,4 @@
-# What `cmake --install` copies, in two components: `kumo`, and `kumo-cuda` with the CUDA backend's
+# Installed files, in two components: `kumo`, and `kumo-cuda` with the CUDA backend's
 # module.
 #
 # Programs find each other, the module and share/kumo from where they are themselves

@@ -1,4 +1,4 @@
-# What the CUDA backend's module and the programs that load it must agree on
+# Identity that the CUDA backend's module and the programs that load it must share
 # (models/backend/cuda/module.h), and what the module needs.
 #
 # KUMO_MODULE_BUILD: version, compiler, and a hash of every header that describes the objects that pass

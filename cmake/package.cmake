@@ -1,4 +1,4 @@
-# What `cpack` makes: a Debian package of each component. `kumo` needs nothing of NVIDIA's; `kumo-cuda`
+# Debian packages, made by `cpack`: one of each component. `kumo` needs nothing of NVIDIA's; `kumo-cuda`
 # is the CUDA backend's module, of the same build. docs/operations.md says how to make them.
 #
 # lintian has two complaints that stay: the licence is there in full, since an installation need not be

@@ -1,6 +1,6 @@
-// What nearly every source includes and hardly ever changes, parsed once for all of them
-// (cmake/precompiled.cmake). Sources include what they use all the same: clang-tidy reads them
-// without this file.
+// Precompiled headers: those that nearly every source includes and that rarely change, parsed once
+// for all sources (cmake/precompiled.cmake). Sources include the headers that they use all the
+// same: clang-tidy reads them without this file.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdint>
 #include <iostream>
 #include <string>
 #include <thread>

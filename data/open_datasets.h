@@ -27,10 +27,10 @@ struct Datasets {
 
 // Opens the training and the validation set, verifies both in full, and computes the training set's
 // mean image if it is subtracted. File names are relative to data.directory unless they begin with
-// '/'. FailedPrecondition if the directory is not set, the reader is unknown, the sets' image sizes
-// differ or data.crop_pad is too large; NotFound if a file is missing, with its setting, its full
-// path and advice how to get known data sets; otherwise the reader's errors. Only Unavailable is
-// temporary.
+// '/'. FailedPrecondition if the directory or data.text is not set, the two sets differ in fields
+// or class names, or a setting does not fit the images (data.mean, data.subtract_mean,
+// data.crop_pad); NotFound if a file is missing, with its setting, its full path and advice how to
+// get known data sets; otherwise the reader's errors. Only Unavailable is temporary.
 Result<Datasets> OpenDatasets(const Experiment::Data& data);
 
 // The conversion of transformed image bytes to numbers, without the mean image. FailedPrecondition,

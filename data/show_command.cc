@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "common/base/installation.h"

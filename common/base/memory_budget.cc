@@ -194,7 +194,7 @@ Status MemoryNeed::CheckFits(const MemoryRoom& room) const {
   if (static_cast<uint64_t>(bytes()) <= room.bytes) return OkStatus();
   return FailedPrecondition(
       "memory: " + whose_ + " needs " + HumanBytes(bytes()) + ", " + room.limit + " has room for " +
-      HumanBytes(room.bytes) + "; most is " + Largest() +
+      HumanBytes(room.bytes) + "; most of it: " + Largest() +
       ": lower the named settings, start fewer processes, or use a machine with more memory");
 }
 

@@ -2,8 +2,7 @@
 // stored only in the manifests, so after any crash the best checkpoint is that of the existing
 // ones.
 //
-// `by` is checkpoint.best: the name of a metric, or "" for none. Stateless
-// functions.
+// `by` is checkpoint.best: the name of a metric, or "" for none. Stateless functions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 #include "common/checkpoint/continuation.h"
 
-#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>

@@ -1,5 +1,4 @@
 // Codec bf16: the upper half of a float32, rounded to nearest even, saturating.
-#include <cstdint>
 
 #include "common/codec/half.h"
 

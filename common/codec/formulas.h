@@ -6,7 +6,6 @@
 // No product and sum may be contracted.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace kumo::KUMO_ISA {

@@ -1,5 +1,4 @@
 // Codec fp16: IEEE binary16, rounded to nearest even, saturating at +-65504.
-#include <cstdint>
 
 #include "common/codec/half.h"
 

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>

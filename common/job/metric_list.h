@@ -5,7 +5,6 @@
 // A value that is cheap to copy; immutable, thread-safe.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>

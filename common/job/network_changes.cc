@@ -37,7 +37,7 @@ std::string TextOf(const google::protobuf::Message& message) {
   return text;
 }
 
-// Of two texts what differs, and some of what stands before it.
+// The part of each text that differs, with some text before it.
 SettingChange Change(const std::string& key, const std::string& then, const std::string& now) {
   constexpr size_t kLongest = 100;
   constexpr size_t kBefore = 40;
@@ -71,7 +71,7 @@ void ClearInitialisers(google::protobuf::Message* message) {
   }
 }
 
-// Of a layer of use, what does something to a trained network.
+// The settings of a layer that affect a trained network.
 void ClearTraining(model::Layer* layer) {
   layer->clear_loss_weight();
   if (layer->has_dropout()) layer->mutable_dropout()->Clear();
@@ -95,7 +95,7 @@ const model::Layer* Find(const model::Network& network, const std::string& name)
   return found == network.layers().end() ? nullptr : &*found;
 }
 
-// What stands behind its name.
+// The layer's text without its name.
 std::string LayerText(const model::Layer* layer) {
   if (layer == nullptr) return kNone;
   model::Layer rest = *layer;
@@ -107,7 +107,7 @@ bool Same(const google::protobuf::Message& a, const google::protobuf::Message& b
   return a.SerializeAsString() == b.SerializeAsString();
 }
 
-// What is left of a network besides its layers.
+// The network without its layers.
 model::Network RestOf(model::Network network) {
   network.clear_layers();
   return network;

@@ -22,7 +22,7 @@ ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_byt
   // Small networks are cut finer than chunk_bytes, so that every server has its share.
   const int64_t share = (total + servers - 1) / servers;
   const int64_t asked = std::min(chunk_bytes / static_cast<int64_t>(sizeof(float)), share);
-  // What a peer says a network is must not make a table without bound.
+  // A network that a peer describes must not make a table without bound.
   const int64_t wanted = std::max(asked, total / kMaxChunks);
   const int64_t length = std::max(kBucket, (wanted + kBucket - 1) / kBucket * kBucket);
 

@@ -40,7 +40,7 @@ struct OptimiserSettings {
   float clip_norm = 0.0f;     // >= 0; largest norm of a minibatch's gradients; 0: no clipping
 };
 
-// What changes from step to step.
+// The inputs of a step that change from step to step.
 struct StepInfo {
   float learning_rate = 0.0f;
   float weight_decay = 0.0f;  // 0 for the segments that are not decayed

@@ -1,7 +1,7 @@
 // Command line of a program or of one of its commands: `--name value`, `--name=value`, flags,
 // positional arguments. Every row has its unit and default, so `--help`, man pages and completion,
-// which are made from the rows, are complete
-// (command_line_pages.h). An unknown option is refused with the nearest known one.
+// which are made from the rows (command_line_pages.h), are complete. An unknown option is refused
+// with the nearest known one.
 //
 // Made by main, used once. The pointers that rows are given are borrowed until Parse returns. Not
 // thread-safe.

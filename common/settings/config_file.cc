@@ -38,7 +38,7 @@ ConfigLine ReadSetting(int number, const std::string& section, std::string_view 
 bool BeginsName(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsInName(char c) { return BeginsName(c) || (c >= '0' && c <= '9'); }
 
-// The name that `text` begins with; "" where that is none.
+// The name at the start of `text`; "" if there is none.
 std::string_view NameAtStart(std::string_view text) {
   if (text.empty() || !BeginsName(text.front())) return "";
   size_t end = 1;
@@ -52,7 +52,7 @@ Result<std::string> Lookup(std::string_view name, const Variables& variables) {
   return InvalidArgument("the environment variable " + std::string(name) + " is not set");
 }
 
-// Takes what stands for '$' and what is behind it off *text.
+// Removes "$$" or "${NAME}" from the start of *text, and returns its replacement.
 Result<std::string> TakeDollar(std::string_view* text, const Variables& variables) {
   const std::string_view rest = text->substr(1);
   if (rest.starts_with('{')) {

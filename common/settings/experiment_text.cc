@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <utility>
 
 #include "common/base/fnv.h"
 #include "common/base/printable.h"

@@ -6,7 +6,6 @@
 // Immutable; thread-safe.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>

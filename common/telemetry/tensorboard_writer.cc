@@ -1,7 +1,6 @@
 #include "common/telemetry/tensorboard_writer.h"
 
 #include <cinttypes>
-#include <cmath>
 #include <cstdio>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <span>
 #include <unordered_map>
 #include <utility>
 

@@ -3,7 +3,6 @@
 #include <zmq.h>
 
 #include <array>
-#include <optional>
 #include <string_view>
 #include <utility>
 

@@ -1,6 +1,5 @@
 #include "common/transport/framing.h"
 
-#include <array>
 #include <climits>
 #include <cstdint>
 #include <map>

@@ -156,7 +156,7 @@ Result<KeyPair> MakeKeyPair() {
 
 std::string SecretKeyText(const KeyHolder& holder, const KeyPair& keys) {
   return "# The secret key of " + holder.ToString() +
-         " of a Kumo job: whoever has it can speak as that.\n" + holder.ToString() + " " +
+         " of a Kumo job: a process that has it can act as this one.\n" + holder.ToString() + " " +
          keys.secret_key + "\n";
 }
 
@@ -224,9 +224,9 @@ const KeyHolder* AllowList::HolderOf(std::string_view key_bytes) const {
 
 std::string AllowList::ToString() const {
   std::string text =
-      "# The public keys of a Kumo job's processes: role, index, key. Whoever has the secret key "
-      "of "
-      "one is let in.\n";
+      "# The public keys of a Kumo job's processes: role, index, key. A process with the secret "
+      "key "
+      "of one of them may connect.\n";
   for (const auto& [holder, key] : entries_) text += holder.ToString() + " " + key + "\n";
   return text;
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "common/base/clock.h"
 #include "common/transport/framing.h"

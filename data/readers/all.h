@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "common/base/status.h"
 #include "data/readers/registry.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <new>
 #include <span>
-#include <stdexcept>
 #include <utility>
 
 #include <glog/logging.h>

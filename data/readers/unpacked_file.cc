@@ -7,13 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
 #include <climits>
 #include <cstdio>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "common/base/file.h"

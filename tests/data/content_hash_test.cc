@@ -1,6 +1,5 @@
 #include "data/content_hash.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,6 +1,5 @@
 #include "data/permutation.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>

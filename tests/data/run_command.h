@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <string>
 
-#include <gtest/gtest.h>
-
 #include <sys/wait.h>
 
 namespace kumo::test {

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <initializer_list>
 #include <string>
 
 namespace kumo {

@@ -7,7 +7,6 @@
 // any thread; the other methods belong to one.
 #pragma once
 
-#include <csignal>
 #include <vector>
 
 namespace kumo {

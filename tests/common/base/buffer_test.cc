@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <deque>
 #include <fstream>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

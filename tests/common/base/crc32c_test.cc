@@ -1,6 +1,5 @@
 #include "common/base/crc32c.h"
 
-#include <string>
 #include <string_view>
 #include <vector>
 

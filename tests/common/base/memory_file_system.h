@@ -6,10 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "common/base/file.h"

@@ -1,6 +1,5 @@
 #include "common/base/rng.h"
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>

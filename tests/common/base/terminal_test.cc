@@ -5,7 +5,6 @@
 #include <pty.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <sstream>
 #include <vector>
 

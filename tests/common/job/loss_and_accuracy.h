@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "common/job/metric_list.h"
 #include "proto/checkpoint.pb.h"

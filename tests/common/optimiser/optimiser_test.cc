@@ -1,7 +1,6 @@
 #include "common/optimiser/optimiser.h"
 
 #include <cmath>
-#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -3,15 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
-#include <limits>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/base/rng.h"

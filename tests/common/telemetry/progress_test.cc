@@ -1,7 +1,6 @@
 #include "common/telemetry/progress.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include <gmock/gmock.h>

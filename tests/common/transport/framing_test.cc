@@ -1,5 +1,4 @@
 
-#include <cstring>
 #include <map>
 #include <set>
 #include <string>

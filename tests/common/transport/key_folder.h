@@ -2,12 +2,10 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include <glog/logging.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "common/transport/key_files.h"

@@ -3,14 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "common/base/clock.h"
 #include "common/transport/zmq_transport.h"

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstring>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

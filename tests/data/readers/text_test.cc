@@ -1,6 +1,5 @@
 #include "data/readers/all.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <set>
