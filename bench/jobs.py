@@ -12,17 +12,17 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 MINIBATCH, BLOCK, PARTITIONS = 64, 50, 2
-START_UP_S, FIRST_ROUND = 2, 2  # what is before is start-up
+START_UP_S, FIRST_ROUND = 2, 2  # earlier rounds are start-up
 
 
 def logged(log):
-    """The lines of a log.jsonl that are whole, in their order."""
+    """The complete lines of a log.jsonl, in their order."""
     lines = log.read_text().splitlines(keepends=True) if log.exists() else []
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def progress(log):
-    """What the job logged of its progress, by round: the first line about each."""
+    """The job's progress by round: the first line about each round."""
     entries = {}
     for entry in logged(log):
         if entry["kind"] == "progress":
@@ -31,15 +31,14 @@ def progress(log):
 
 
 def epochs(log):
-    """What the job logged about each epoch that it has validated."""
+    """The lines about validated epochs."""
     return [entry for entry in logged(log)
             if entry["kind"] == "epoch" and entry.get("validation/main/accuracy") is not None]
 
 
 def run_job(arguments, workers, folder, servers=1, settings=(), block=BLOCK, start_up=()):
-    """The progress of a job with so many processes, and more settings: "section.key=value". At least
-    arguments.seconds lie between the first and the last entry. start_up: more arguments of kumo
-    launch."""
+    """Runs a job and returns its progress; at least arguments.seconds lie between the first and the last
+    entry. settings: more settings, "section.key=value"; start_up: more arguments of kumo launch."""
     out = pathlib.Path(folder) / f"kumo-{workers}-{time.monotonic_ns()}"
     errors = tempfile.TemporaryFile("w+")
     process = subprocess.Popen(
@@ -52,7 +51,7 @@ def run_job(arguments, workers, folder, servers=1, settings=(), block=BLOCK, sta
          "--set", "output.tensorboard=false",
          *[part for setting in settings for part in ("--set", setting)]],
         stdout=subprocess.DEVNULL, stderr=errors)
-    # There is no third core: this script looks rarely, and at the file only.
+    # A third core may be missing: this script polls rarely, and reads the file only.
     entries = []
     try:
         for _ in range(20):
@@ -81,7 +80,7 @@ def rate(entries, block=BLOCK):
 
 
 def kumo(arguments, workers, folder, servers=1, settings=()):
-    """Samples per second of a job with so many processes, and more settings."""
+    """Samples per second of a job (run_job)."""
     return rate(run_job(arguments, workers, folder, servers, settings))
 
 

@@ -3,8 +3,9 @@
 
 Jobs of one epoch on this machine's CPU, two workers, each with other settings: MLP and LeNet as they
 come, two servers that keep versions twice, large minibatches, and a network of 20 million weights whose
-checkpoints are written all the time. Each process has the data in memory of its own. Reported are, for the worker and the server that take most, the
-need, the peak of resident memory (VmHWM of /proc, looked at every 20 ms) and need / peak.
+checkpoints are written all the time. Each process has the data in memory of its own. Reported for the
+largest worker and server: the need, the peak of resident memory (VmHWM of /proc, read every 20 ms) and
+need / peak.
 
   bench/memory.py [--only JOB ...] [--limit SAMPLES] [--data DIR] [--bin DIR] [--json FILE]
 """

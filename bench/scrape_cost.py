@@ -56,7 +56,8 @@ class Watcher(threading.Thread):
                     what, paths = list(PATHS.items())[(turn + at) % len(PATHS)]
                     begin = time.time()
                     for second in range(max(1, round(self.seconds))):
-                        for path in paths or ["healthz"] * (second == 0):  # ends the loop when the job has ended
+                        # /healthz: ends the loop when the job has ended.
+                        for path in paths or ["healthz"] * (second == 0):
                             self.ask(url, path)
                         time.sleep(max(0, begin + min(second + 1, self.seconds) - time.time()))
                     self.turns.append((what, begin, time.time()))
