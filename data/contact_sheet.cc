@@ -9,6 +9,7 @@
 #include <span>
 
 #include "common/base/file.h"
+#include "data/samples/pixel_kernels.h"
 #include "data/samples/resample.h"
 
 namespace kumo {
@@ -17,7 +18,6 @@ namespace {
 constexpr int64_t kGap = 2;          // pixels between images
 constexpr int64_t kSmallSide = 64;   // smaller images are enlarged to about this
 constexpr int64_t kLargeSide = 256;  // larger images are reduced to this
-constexpr int kColours = 3;
 
 // Layout of the sheet.
 struct Grid {

@@ -12,13 +12,13 @@
 namespace kumo {
 namespace {
 
-constexpr uint64_t kPieceBytes = 256 << 10;
+constexpr uint64_t kCopiedBytes = 256 << 10;
 
 Status CopyFile(FileSystem& files, const std::string& from, const std::string& to) {
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> source, files.OpenForReading(from));
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> copy, AtomicFile::Create(files, to));
   const uint64_t bytes = source->size();
-  std::vector<std::byte> piece(std::min(bytes, kPieceBytes));
+  std::vector<std::byte> piece(std::min(bytes, kCopiedBytes));
   for (uint64_t at = 0; at < bytes; at += piece.size()) {
     const auto now = std::span(piece).first(std::min<uint64_t>(piece.size(), bytes - at));
     KUMO_RETURN_IF_ERROR(source->Read(at, now));

@@ -12,7 +12,7 @@ namespace kumo {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kAlignment = 64;
+constexpr size_t kNpyAlignment = 64;
 
 // Scanner of the dictionary.
 class Scanner {
@@ -61,7 +61,8 @@ std::string NpyHeaderBytes(std::span<const int64_t> shape) {
   }
   if (shape.size() > 1) extents.pop_back();
   std::string text = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + extents + "), }";
-  const size_t all = (kNpyPrefix + text.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t all =
+      (kNpyPrefix + text.size() + 1 + kNpyAlignment - 1) / kNpyAlignment * kNpyAlignment;
   text.resize(all - kNpyPrefix - 1, ' ');
   text += '\n';
   std::string bytes(kMagic);

@@ -16,7 +16,7 @@ namespace {
 
 const std::vector<int64_t> kExtents = {3, 32, 32};
 constexpr int64_t kPixelBytes = 3 * 32 * 32;
-constexpr int64_t kSamplesAtOnce = 1000;
+constexpr int64_t kSamplesPerRead = 1000;
 
 // Layout of a sample's bytes.
 struct Layout {
@@ -53,7 +53,7 @@ Result<std::vector<std::string>> ListBatches(const std::string& folder) {
   return names;
 }
 
-Result<CifarFile> OpenFile(const std::string& path, const Layout& layout, int classes) {
+Result<CifarFile> OpenCifarFile(const std::string& path, const Layout& layout, int classes) {
   CifarFile file{path, nullptr};
   KUMO_ASSIGN_OR_RETURN(file.file, PosixFileSystem().OpenForReading(path));
   const auto size = static_cast<int64_t>(file.file->size());
@@ -76,7 +76,7 @@ Result<std::vector<CifarFile>> OpenFiles(const ReaderRequest& request, const Lay
   std::vector<CifarFile> files;
   int64_t left = request.limit > 0 ? request.limit : INT64_MAX;
   for (const std::string& path : paths) {
-    KUMO_ASSIGN_OR_RETURN(CifarFile file, OpenFile(path, layout, request.classes));
+    KUMO_ASSIGN_OR_RETURN(CifarFile file, OpenCifarFile(path, layout, request.classes));
     file.samples = std::min(file.samples, left);
     left -= file.samples;
     files.push_back(std::move(file));
@@ -84,7 +84,7 @@ Result<std::vector<CifarFile>> OpenFiles(const ReaderRequest& request, const Lay
   return files;
 }
 
-int64_t SamplesOf(const std::vector<CifarFile>& files) {
+int64_t TotalSamples(const std::vector<CifarFile>& files) {
   int64_t samples = 0;
   for (const CifarFile& file : files) samples += file.samples;
   return samples;
@@ -93,8 +93,8 @@ int64_t SamplesOf(const std::vector<CifarFile>& files) {
 Status ReadSamples(const CifarFile& file, const Layout& layout, int classes,
                    std::vector<uint8_t>* pixels, std::vector<int32_t>* labels) {
   std::vector<uint8_t> piece;
-  for (int64_t first = 0; first < file.samples; first += kSamplesAtOnce) {
-    const int64_t count = std::min(kSamplesAtOnce, file.samples - first);
+  for (int64_t first = 0; first < file.samples; first += kSamplesPerRead) {
+    const int64_t count = std::min(kSamplesPerRead, file.samples - first);
     piece.resize(count * layout.bytes());
     KUMO_RETURN_IF_ERROR(file.file->Read(static_cast<uint64_t>(first * layout.bytes()),
                                          std::as_writable_bytes(std::span(piece))));
@@ -119,7 +119,7 @@ Status ReadSamples(const CifarFile& file, const Layout& layout, int classes,
 
 Result<DatasetExtents> MeasureCifar(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(const auto files, OpenFiles(request, LayoutFor(request.classes)));
-  DatasetExtents extents{SamplesOf(files), LabelledImage(kExtents)};
+  DatasetExtents extents{TotalSamples(files), LabelledImage(kExtents)};
   extents.bytes = extents.samples * BytesOf(extents.fields);
   return extents;
 }
@@ -129,8 +129,8 @@ Result<std::unique_ptr<Dataset>> OpenCifar(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(const auto files, OpenFiles(request, layout));
   std::vector<uint8_t> pixels;
   std::vector<int32_t> labels;
-  pixels.reserve(SamplesOf(files) * kPixelBytes);
-  labels.reserve(SamplesOf(files));
+  pixels.reserve(TotalSamples(files) * kPixelBytes);
+  labels.reserve(TotalSamples(files));
   for (const CifarFile& file : files) {
     KUMO_RETURN_IF_ERROR(ReadSamples(file, layout, request.classes, &pixels, &labels));
   }

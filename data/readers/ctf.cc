@@ -23,7 +23,7 @@ namespace kumo {
 
 namespace {
 
-constexpr size_t kPieceBytes = 256 << 10;
+constexpr size_t kTextPieceBytes = 256 << 10;
 constexpr size_t kMaxLineBytes = 64 << 20;
 
 std::string Text(float number) {
@@ -76,7 +76,7 @@ class Lines {
       return InvalidArgument(Where() + " the line is longer than " + std::to_string(kMaxLineBytes) +
                              " bytes");
     }
-    text_.resize(have + std::max(have, kPieceBytes));
+    text_.resize(have + std::max(have, kTextPieceBytes));
     auto* out = reinterpret_cast<uint8_t*>(text_.data()) + have;
     KUMO_ASSIGN_OR_RETURN(const size_t got, source_.Read({out, text_.size() - have}));
     text_.resize(have + got);

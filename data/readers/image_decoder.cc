@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::array<uint8_t, 3> kJpegStart = {0xff, 0xd8, 0xff};
 constexpr std::array<uint8_t, 8> kPngStart = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-constexpr int kColours = 3;
 
 bool StartsWith(std::span<const uint8_t> file, std::span<const uint8_t> start) {
   return file.size() >= start.size() && std::ranges::equal(file.first(start.size()), start);
@@ -31,10 +30,10 @@ Status CheckSize(const ImageHeader& header) {
                          "; reduce the image");
 }
 
-struct FreePng {
+struct FreeDecoder {
   void operator()(spng_ctx* png) const { spng_ctx_free(png); }
 };
-using Png = std::unique_ptr<spng_ctx, FreePng>;
+using Png = std::unique_ptr<spng_ctx, FreeDecoder>;
 
 Status PngDamaged(int code) {
   return DataLoss(std::string("the PNG is damaged (") + spng_strerror(code) + ")");

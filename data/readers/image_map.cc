@@ -58,7 +58,7 @@ Result<std::string> NameIn(const ImageContainer& container, const std::string& f
                          " like the first image; use images of one archive only");
 }
 
-Result<ImageSet> FindSamples(const ReaderRequest& request) {
+Result<ImageSet> SamplesInMap(const ReaderRequest& request) {
   PosixFileSystem files;
   KUMO_ASSIGN_OR_RETURN(const std::string map, ReadWholeFile(files, request.images, kMaxMapBytes));
   const std::string folder = DirectoryOf(request.images);
@@ -100,12 +100,12 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
 }  // namespace
 
 Result<std::unique_ptr<Dataset>> OpenImageMap(const ReaderRequest& request) {
-  KUMO_ASSIGN_OR_RETURN(ImageSet set, FindSamples(request));
+  KUMO_ASSIGN_OR_RETURN(ImageSet set, SamplesInMap(request));
   return OpenImageSet(std::move(set), request);
 }
 
 Result<DatasetExtents> MeasureImageMap(const ReaderRequest& request) {
-  KUMO_ASSIGN_OR_RETURN(const ImageSet set, FindSamples(request));
+  KUMO_ASSIGN_OR_RETURN(const ImageSet set, SamplesInMap(request));
   return MeasureImageSet(set, request);
 }
 

@@ -71,7 +71,7 @@ Status ImagesOnDemand::ReadImage(int64_t index, Workplace& workplace, Sample* sa
 
 namespace {
 
-constexpr size_t kPieceBytes = 64 << 10;
+constexpr size_t kSourcePieceBytes = 64 << 10;
 constexpr size_t kSlackBytes = 512;
 
 std::span<std::byte> BytesOf(std::vector<uint8_t>& content) {
@@ -103,7 +103,7 @@ Status Inflate(ReadableFile& file, uint64_t offset, std::vector<uint8_t>* conten
   z_stream& stream = inflater.stream();
   std::vector<uint8_t> piece;
   // Compressed data are rarely longer than the content.
-  const size_t at_once = std::min(kPieceBytes, content->size() + kSlackBytes);
+  const size_t at_once = std::min(kSourcePieceBytes, content->size() + kSlackBytes);
   // One byte more than expected, to detect a stream that continues.
   content->push_back(0);
   stream.next_out = content->data();

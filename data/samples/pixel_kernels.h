@@ -16,6 +16,8 @@ struct PixelTaps {
   int64_t count;
 };
 
+// Channels of a colour image.
+inline constexpr int kColours = 3;
 // Number of rows that are resampled together.
 inline constexpr int kRowsAtOnce = 16;
 

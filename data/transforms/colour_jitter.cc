@@ -4,10 +4,11 @@
 #include <cmath>
 #include <utility>
 
+#include "data/samples/pixel_kernels.h"
+
 namespace kumo {
 namespace {
 
-constexpr int kColours = 3;
 constexpr int64_t kHalf = kColourOne / 2;
 constexpr int64_t kSixths = 6;  // of the hue circle
 
