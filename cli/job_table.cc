@@ -210,17 +210,17 @@ namespace {
 constexpr int kGap = 2;     // blanks between columns
 constexpr int kIndent = 4;  // of continuation lines
 
-struct Place {
+struct CellPlace {
   int width = 0;
   bool begins_line = false;  // starts a continuation line
 };
 
-std::vector<Place> Places(std::span<const TextColumn> header,
-                          std::span<const std::vector<std::string>> rows, int columns) {
-  std::vector<Place> places;
+std::vector<CellPlace> Places(std::span<const TextColumn> header,
+                              std::span<const std::vector<std::string>> rows, int columns) {
+  std::vector<CellPlace> places;
   int used = 0;  // columns of the line
   for (size_t i = 0; i < header.size(); ++i) {
-    Place place{ColumnsOf(header[i].name)};
+    CellPlace place{ColumnsOf(header[i].name)};
     for (const auto& row : rows) place.width = std::max(place.width, ColumnsOf(row[i]));
     if (columns > 0) place.width = std::min(place.width, std::max(columns - kIndent, 3));
     place.begins_line = i > 0 && columns > 0 && used + kGap + place.width > columns;
@@ -234,7 +234,7 @@ std::vector<Place> Places(std::span<const TextColumn> header,
 
 std::string FormatTextTable(std::span<const TextColumn> header,
                             std::span<const std::vector<std::string>> rows, int columns) {
-  const std::vector<Place> places = Places(header, rows, columns);
+  const std::vector<CellPlace> places = Places(header, rows, columns);
   std::string text;
   const auto end_line = [&] {
     text.erase(text.find_last_not_of(' ') + 1);

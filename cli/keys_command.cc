@@ -13,14 +13,14 @@
 namespace kumo {
 namespace {
 
-struct Arguments {
+struct KeysArguments {
   std::string folder;
   int servers = 1;
   int workers = 0;
   bool shared_worker_key = false;
 };
 
-CommandLine MakeCommandLine(Arguments* args) {
+CommandLine MakeCommandLine(KeysArguments* args) {
   CommandLine line(
       "kumo keys",
       "Makes the keys of a job's servers, workers and clients, and the allow list of "
@@ -48,7 +48,7 @@ bool HasWorker(const std::string& folder) {
          });
 }
 
-Status CheckArguments(const Arguments& args) {
+Status CheckArguments(const KeysArguments& args) {
   if (args.folder.empty()) return InvalidArgument("DIR is missing");
   if (args.workers > 0 || args.shared_worker_key || HasWorker(args.folder)) return OkStatus();
   return InvalidArgument(
@@ -56,7 +56,7 @@ Status CheckArguments(const Arguments& args) {
       "one common key");
 }
 
-std::vector<KeyHolder> Holders(const Arguments& args) {
+std::vector<KeyHolder> Holders(const KeysArguments& args) {
   std::vector<KeyHolder> holders;
   for (int i = 0; i < args.servers; ++i) holders.push_back(ServerKey(i));
   for (int i = 0; i < args.workers; ++i) holders.push_back(WorkerKey(i));
@@ -65,7 +65,7 @@ std::vector<KeyHolder> Holders(const Arguments& args) {
   return holders;
 }
 
-Status MakeKeys(const CliEnvironment& environment, const Arguments& args) {
+Status MakeKeys(const CliEnvironment& environment, const KeysArguments& args) {
   KUMO_ASSIGN_OR_RETURN(const std::vector<KeyHolder> made, AddKeys(args.folder, Holders(args)));
   for (const KeyHolder& holder : made) {
     std::printf("%s  the key of %s\n", JoinPath(args.folder, holder.FileName()).c_str(),
@@ -81,7 +81,7 @@ Status MakeKeys(const CliEnvironment& environment, const Arguments& args) {
 
 int RunKeys(const CliEnvironment& environment, std::span<const std::string> args) {
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo keys");
-  Arguments arguments;
+  KeysArguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
                                   [&] { return CheckArguments(arguments); }))

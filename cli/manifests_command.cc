@@ -23,9 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Limit of a ConfigMap is 1 MiB, including the experiment's text.
-constexpr uint64_t kLongestNetwork = 900 << 10;
+constexpr uint64_t kMostNetworkBytes = 900 << 10;
 
-struct Arguments {
+struct ManifestsArguments {
   std::string file;
   std::vector<std::string> sets;
   ClusterRun run{.name = "", .workers = 0, .servers = 0, .components = {}, .image = "kumo:latest"};
@@ -33,7 +33,7 @@ struct Arguments {
   std::string out;
 };
 
-CommandLine MakeCommandLine(Arguments* args, const std::string& share) {
+CommandLine MakeCommandLine(ManifestsArguments* args, const std::string& share) {
   CommandLine line(
       "kumo manifests",
       "Writes the Kubernetes manifests of one run of an experiment into a folder, for "
@@ -124,7 +124,7 @@ Status Write(const fs::path& source, const LoadedExperiment& loaded, const std::
              const ClusterRun& run, const std::string& out) {
   PosixFileSystem files;
   KUMO_ASSIGN_OR_RETURN(const std::string network,
-                        ReadWholeFile(files, loaded.experiment.network.file, kLongestNetwork));
+                        ReadWholeFile(files, loaded.experiment.network.file, kMostNetworkBytes));
   const std::string unfinished = TemporaryName(out);
   std::error_code error;
   fs::remove_all(unfinished, error);
@@ -148,7 +148,7 @@ Status Write(const fs::path& source, const LoadedExperiment& loaded, const std::
   return written;
 }
 
-void PrintNext(const Arguments& args, const LoadedExperiment& loaded) {
+void PrintNext(const ManifestsArguments& args, const LoadedExperiment& loaded) {
   const auto count = [](int number, const char* of) {
     return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
   };
@@ -166,7 +166,7 @@ void PrintNext(const Arguments& args, const LoadedExperiment& loaded) {
 
 int RunManifests(const CliEnvironment& environment, std::span<const std::string> args) {
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo manifests");
-  Arguments arguments;
+  ManifestsArguments arguments;
   CommandLine line = MakeCommandLine(&arguments, environment.share);
   const fs::path source = fs::path(environment.share) / "k8s";
   const std::vector<std::string> known = ComponentsIn(source);

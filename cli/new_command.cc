@@ -16,13 +16,13 @@ namespace {
 constexpr uint64_t kLongestNetwork = 16 << 20;
 constexpr char kNameText[] = "letters, digits, '-' and '_'";
 
-struct Arguments {
+struct NewArguments {
   std::string name;
   std::string from = "mnist_lenet";
   bool list = false;
 };
 
-CommandLine MakeCommandLine(Arguments* args) {
+CommandLine MakeCommandLine(NewArguments* args) {
   CommandLine line(
       "kumo new",
       "Creates NAME.conf, an experiment with a comment for every setting, and "
@@ -40,7 +40,7 @@ CommandLine MakeCommandLine(Arguments* args) {
   return line;
 }
 
-Status CheckArguments(const Arguments& args) {
+Status CheckArguments(const NewArguments& args) {
   if (args.list) return OkStatus();
   if (args.name.empty()) {
     return InvalidArgument("NAME is missing: kumo new NAME --from EXPERIMENT (kumo new --list)");
@@ -64,7 +64,7 @@ Status List(const CliEnvironment& environment) {
   return OkStatus();
 }
 
-Status Write(const CliEnvironment& environment, const Arguments& args) {
+Status Write(const CliEnvironment& environment, const NewArguments& args) {
   const std::string path = FindExperiment(args.from, environment.share);
   KUMO_ASSIGN_OR_RETURN(const std::string original, ReadExperimentFile(path));
   const LoadedExperiment from = LoadExperiment(path, {}, environment.variables);
@@ -96,7 +96,7 @@ Status Write(const CliEnvironment& environment, const Arguments& args) {
 
 int RunNew(const CliEnvironment& environment, std::span<const std::string> args) {
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo new");
-  Arguments arguments;
+  NewArguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
                                   [&] { return CheckArguments(arguments); }))

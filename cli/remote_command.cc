@@ -20,7 +20,7 @@
 namespace kumo {
 namespace {
 
-struct Arguments {
+struct RemoteArguments {
   std::string host;
   std::string ssh = "ssh";
   std::string kumo;
@@ -28,7 +28,7 @@ struct Arguments {
   bool serve = false;
 };
 
-CommandLine MakeCommandLine(Arguments* args) {
+CommandLine MakeCommandLine(RemoteArguments* args) {
   CommandLine line("kumo remote",
                    "Runs one program on another host through ssh, as kumo launch --hosts does: its "
                    "output comes\nhere, signals go there, and it is killed when this "
@@ -72,7 +72,7 @@ std::string PathOf(const CliEnvironment& environment, const std::string& program
   return program;
 }
 
-Status CheckArguments(const Arguments& args, const std::vector<std::string>& program) {
+Status CheckArguments(const RemoteArguments& args, const std::vector<std::string>& program) {
   if (args.serve) return OkStatus();
   if (args.host.empty()) return InvalidArgument("--host is missing");
   const Result<std::vector<Host>> hosts = ParseHosts(args.host);
@@ -85,7 +85,7 @@ Status CheckArguments(const Arguments& args, const std::vector<std::string>& pro
   return OkStatus();
 }
 
-Result<int> Run(const CliEnvironment& environment, const Arguments& args,
+Result<int> Run(const CliEnvironment& environment, const RemoteArguments& args,
                 const std::vector<std::string>& program) {
   StopSignals signals({SIGCHLD});
   if (args.serve) return ServeRemote(STDIN_FILENO, &signals);
@@ -124,7 +124,7 @@ int RunRemote(const CliEnvironment& environment, std::span<const std::string> ar
   const auto dashes = std::ranges::find(args, "--");
   const std::vector<std::string> own(args.begin(), dashes);
   const std::vector<std::string> program(dashes == args.end() ? dashes : dashes + 1, args.end());
-  Arguments arguments;
+  RemoteArguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
   if (const auto end = ParseOrEnd(environment, exit_reporter, own, &line,
                                   [&] { return CheckArguments(arguments, program); }))

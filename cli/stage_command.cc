@@ -27,12 +27,12 @@ constexpr int kMostJobs = 64;
 constexpr int kLockIntervalMs = 200;
 constexpr TimeUs kLineInterval = 10 * kSecond;  // between progress lines without a terminal
 
-struct Arguments {
+struct StageArguments {
   std::string source, destination;
   StagingOptions options;
 };
 
-CommandLine MakeCommandLine(Arguments* args) {
+CommandLine MakeCommandLine(StageArguments* args) {
   CommandLine line(
       "kumo stage",
       "Copies a data set to a disk of this machine, with checksums. A repeated call keeps intact "
@@ -56,7 +56,7 @@ CommandLine MakeCommandLine(Arguments* args) {
 }
 
 // Foreign files must be neither mixed with the data set nor removed like staged files.
-Status CheckDestination(FileSystem& files, const Arguments& args) {
+Status CheckDestination(FileSystem& files, const StageArguments& args) {
   std::error_code error;
   const auto source = std::filesystem::weakly_canonical(args.source, error);
   const auto destination = std::filesystem::weakly_canonical(args.destination, error);
@@ -89,7 +89,7 @@ Status Stopped(const std::vector<int>& signals) {
 }
 
 // Waits while another process stages into `folder`.
-Result<std::unique_ptr<OutputLock>> TakeLock(const std::string& folder, const Arguments& args,
+Result<std::unique_ptr<OutputLock>> TakeLock(const std::string& folder, const StageArguments& args,
                                              StopSignals* signals) {
   for (bool told = false;;) {
     auto lock = OutputLock::Take(folder);
@@ -135,7 +135,7 @@ Status CheckSource(const std::string& source) {
                          "bucket and stage from the mount");
 }
 
-Status Stage(const Arguments& args) {
+Status Stage(const StageArguments& args) {
   StopSignals signals;
   PosixFileSystem files;
   KUMO_ASSIGN_OR_RETURN(Source source, ListSource(args.source));
@@ -181,7 +181,7 @@ Status Stage(const Arguments& args) {
 
 int RunStage(const CliEnvironment& environment, std::span<const std::string> args) {
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo stage");
-  Arguments arguments;
+  StageArguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
                                   [&] { return CheckSource(arguments.source); }))

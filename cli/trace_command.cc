@@ -20,15 +20,15 @@ constexpr TimeUs kWishInterval = kSecond;
 constexpr TimeUs kPoll = 100 * kMillisecond;
 constexpr int kTimeoutMs = 3000;
 
-struct Arguments {
-  explicit Arguments(const CliEnvironment& environment) : job(environment) {}
+struct TraceArguments {
+  explicit TraceArguments(const CliEnvironment& environment) : job(environment) {}
 
   NamedJob job;
   std::string output;
   double seconds = 10;
 };
 
-CommandLine MakeCommandLine(Arguments* args) {
+CommandLine MakeCommandLine(TraceArguments* args) {
   CommandLine line(
       "kumo trace",
       "Records a timeline of the servers and workers of a running job on a common "
@@ -90,7 +90,7 @@ Status CheckFolder(const std::string& output) {
   return NotFound("--output " + output + ": there is no folder " + folder);
 }
 
-Status Write(const Arguments& args, const std::string& json) {
+Status Write(const TraceArguments& args, const std::string& json) {
   PosixFileSystem files;
   if (!args.output.empty()) return WriteFileAtomically(files, args.output, json);
   const bool written = std::fwrite(json.data(), 1, json.size(), stdout) == json.size();
@@ -98,7 +98,7 @@ Status Write(const Arguments& args, const std::string& json) {
                                              : ResourceExhausted("cannot write to standard output");
 }
 
-Status Trace(const Arguments& args) {
+Status Trace(const TraceArguments& args) {
   KUMO_RETURN_IF_ERROR(CheckFolder(args.output));
   KUMO_ASSIGN_OR_RETURN(const JobAddress address, args.job.Find());
   uint64_t job = 0;
@@ -139,7 +139,7 @@ Status Trace(const Arguments& args) {
 
 int RunTrace(const CliEnvironment& environment, std::span<const std::string> args) {
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo trace");
-  Arguments arguments(environment);
+  TraceArguments arguments(environment);
   CommandLine line = MakeCommandLine(&arguments);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
                                   [&] { return arguments.job.Check(); })) {

@@ -72,7 +72,7 @@ std::vector<std::string> SshCommand(const RemoteHost& host, const std::string& l
 }
 
 // The exit status of an ended child.
-std::optional<int> EndOf(pid_t pid) {
+std::optional<int> ExitOf(pid_t pid) {
   int status = 0;
   if (waitpid(pid, &status, WNOHANG) != pid) return std::nullopt;
   return ExitStatus(status);
@@ -172,7 +172,7 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
   const Status told = TellAll(fds[1], Encode(start));
   fcntl(fds[1], F_SETFL, O_NONBLOCK);
   std::optional<int> code;
-  while (!(code = EndOf(*pid))) {
+  while (!(code = ExitOf(*pid))) {
     pollfd readable{signals->fd(), POLLIN, 0};
     if (poll(&readable, 1, AliveIntervalMs(start)) == 0) Tell(fds[1], 0);
     for (const int signal : signals->Take()) {
@@ -197,7 +197,7 @@ Result<int> ServeRemote(int input_fd, StopSource* signals) {
   for (;;) {
     pollfd readable[2] = {{input_fd, POLLIN, 0}, {signals->fd(), POLLIN, 0}};
     poll(readable, 2, AliveIntervalMs(start));
-    if (const std::optional<int> code = EndOf(pid)) return *code;
+    if (const std::optional<int> code = ExitOf(pid)) return *code;
     bool gone = clock.NowUs() - heard > silence;
     uint8_t byte = 0;
     if (readable[0].revents != 0) {
