@@ -1,8 +1,10 @@
 // Harness: a small job in the simulation, and the values by which its runs are compared.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -15,6 +17,21 @@
 #include "tests/sim/cluster.h"
 
 namespace kumo::sim {
+
+// A whole number from the environment, e.g. KUMO_SIM_SEEDS=600.
+inline int FromEnvironment(const char* name, int fallback) {
+  const char* text = std::getenv(name);
+  return text ? std::atoi(text) : fallback;
+}
+
+// How many random jobs EverySeed simulates: KUMO_SIM_SEEDS.
+inline constexpr int kAllSeeds = 2000;
+inline int Seeds() { return FromEnvironment("KUMO_SIM_SEEDS", kAllSeeds); }
+
+// The same share of the seeds of another test, at least one.
+inline uint64_t ShareOf(uint64_t seeds) {
+  return std::clamp<uint64_t>(seeds * static_cast<uint64_t>(Seeds()) / kAllSeeds, 1, seeds);
+}
 
 inline SimSettings SmallJob(uint64_t seed = 1) {
   SimSettings settings;

@@ -52,7 +52,7 @@ class LossyEnd : public testing::TestWithParam<uint64_t> {};  // the first of it
 constexpr uint64_t kSeedsEach = 10;
 
 TEST_P(LossyEnd, NobodyIsLeftBehindWhenMessagesAreLost) {
-  for (uint64_t seed = GetParam(); seed < GetParam() + kSeedsEach; ++seed) {
+  for (uint64_t seed = GetParam(); seed < GetParam() + ShareOf(kSeedsEach); ++seed) {
     SimSettings settings =
         JobOf(1 + static_cast<int>(seed % 3), 1 + static_cast<int>(seed % 4), seed);
     settings.faults.drop = 0.3;

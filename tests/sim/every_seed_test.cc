@@ -3,7 +3,8 @@
 // would notice.
 //
 // EverySeed.EndsWithTheSameWeights runs the jobs. A failing seed prints the command that repeats
-// it; KUMO_SIM_SEEDS and KUMO_SIM_FIRST_SEED choose how many and which. With
+// it; KUMO_SIM_SEEDS and KUMO_SIM_FIRST_SEED choose how many and which, and
+// other tests of the simulation take the same share of their seeds. With
 // KUMO_SIM_PRINT_HASHES=1 each job prints a fingerprint of its messages: two builds that print the
 // same fingerprints send the same messages at the same times, apart from the words of texts for
 // people.
@@ -192,18 +193,13 @@ bool GoesOn(const SimSettings& settings, std::string* why) {
   return violations.empty();
 }
 
-int FromEnvironment(const char* name, int fallback) {
-  const char* text = std::getenv(name);
-  return text ? std::atoi(text) : fallback;
-}
-
 // Parts of the seeds, so that CTest runs them on all cores: part p takes each kParts-th one.
 constexpr int kParts = 20;
 class EverySeed : public testing::TestWithParam<int> {};
 
 TEST_P(EverySeed, EndsWithTheSameWeights) {
   const int first = FromEnvironment("KUMO_SIM_FIRST_SEED", 1);
-  const int count = FromEnvironment("KUMO_SIM_SEEDS", 2000);
+  const int count = Seeds();
   for (int seed = first + GetParam(); seed < first + count; seed += kParts) {
     std::string why;
     if (Holds(RandomJob(seed), &why)) continue;
@@ -244,7 +240,7 @@ TEST(Cluster, EveryRareWayIsTaken) {
 }
 
 TEST(Cluster, GoingOnWithMoreEpochsIsHavingHadThemFromTheStart) {
-  for (int seed = 1; seed <= 120; ++seed) {
+  for (uint64_t seed = 1; seed <= ShareOf(120); ++seed) {
     std::string why;
     EXPECT_TRUE(GoesOn(RandomJob(seed), &why)) << "seed " << seed << ": " << why;
   }

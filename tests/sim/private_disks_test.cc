@@ -105,7 +105,7 @@ TEST(PrivateDisks, OneThatIsLostBetweenTwoRunsCostsNothingWhereVersionsAreKeptTw
 
 TEST(PrivateDisks, OneThatIsLostWithItsServerCostsNothingWhereVersionsAreKeptTwice) {
   const SimResult reference = Reference();
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= ShareOf(40); ++seed) {
     SimSettings settings = PrivateJob(3);
     settings.seed = seed;
     settings.experiment.cluster.replicas = 2;

@@ -82,6 +82,14 @@ double Objective(const std::vector<float>& y, const std::vector<float>& weight) 
   return sum;
 }
 
+// Of how many numbers one is compared with differences: all, but a sanitizer, which watches memory,
+// learns nothing from the same steps a thousand times.
+#ifdef KUMO_SANITIZED
+constexpr size_t kOneOf = 37;
+#else
+constexpr size_t kOneOf = 1;
+#endif
+
 // Central differences of the objective with respect to `*at`.
 double Difference(LayerOnDevice* layer, const std::vector<float>& x, int batch,
                   const std::vector<float>& weight, float step, float* at) {
@@ -107,7 +115,7 @@ TEST_P(LayerTest, GradientsAreThoseOfItsValues) {
     const std::vector<float> weight = RandomNumbers(static_cast<int64_t>(y.size()), &rng);
     const std::vector<float> dx = layer.Backward(weight, kBatch);
     const auto gradients = layer.gradients();
-    for (size_t i = 0; i < dx.size(); ++i) {
+    for (size_t i = 0; i < dx.size(); i += kOneOf) {
       const double expected = Difference(&layer, x, kBatch, weight, layer_case.step, &x[i]);
       ASSERT_NEAR(static_cast<double>(dx[i]), expected, 5e-3 * (1 + std::abs(expected)))
           << "input " << i;
@@ -118,7 +126,7 @@ TEST_P(LayerTest, GradientsAreThoseOfItsValues) {
         EXPECT_THAT(gradients[t], testing::Each(1e6f)) << spec.name << " is no gradient";
         continue;
       }
-      for (size_t i = 0; i < gradients[t].size(); ++i) {
+      for (size_t i = 0; i < gradients[t].size(); i += kOneOf) {
         const double expected =
             Difference(&layer, x, kBatch, weight, layer_case.step, &layer.weights()[t][i]);
         ASSERT_NEAR(static_cast<double>(gradients[t][i]), expected, 5e-3 * (1 + std::abs(expected)))
