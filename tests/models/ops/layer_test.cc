@@ -82,14 +82,6 @@ double Objective(const std::vector<float>& y, const std::vector<float>& weight) 
   return sum;
 }
 
-// Of how many numbers one is compared with differences: all, but a sanitizer, which watches memory,
-// learns nothing from the same steps a thousand times.
-#ifdef KUMO_SANITIZED
-constexpr size_t kOneOf = 37;
-#else
-constexpr size_t kOneOf = 1;
-#endif
-
 // Central differences of the objective with respect to `*at`.
 double Difference(LayerOnDevice* layer, const std::vector<float>& x, int batch,
                   const std::vector<float>& weight, float step, float* at) {
@@ -104,34 +96,68 @@ double Difference(LayerOnDevice* layer, const std::vector<float>& x, int batch,
   return (above - below) / (up - down);
 }
 
+constexpr int kGradientBatch = 5;
+
+// A layer with its input `x`, and the weights of its objective: the same on every device.
+struct GradientCase {
+  GradientCase(const LayerCase& layer_case, const Setting& setting) : layer(layer_case, setting) {
+    Rng rng(3, RngPurpose::kTest);
+    x = InputNumbers(layer_case, kGradientBatch, &rng);
+    const std::vector<float> y = layer.Forward(x, kGradientBatch, true);
+    weight = RandomNumbers(static_cast<int64_t>(y.size()), &rng);
+  }
+
+  LayerOnDevice layer;
+  std::vector<float> x;
+  std::vector<float> weight;
+};
+
+// Differences at each input, then at each number of each parameter tensor.
+std::vector<std::vector<double>> Differences(GradientCase* of, float step) {
+  const auto at_each = [&](std::vector<float>* numbers) {
+    std::vector<double> differences;
+    for (float& at : *numbers) {
+      differences.push_back(Difference(&of->layer, of->x, kGradientBatch, of->weight, step, &at));
+    }
+    return differences;
+  };
+  std::vector<std::vector<double>> all = {at_each(&of->x)};
+  for (std::vector<float>& tensor : of->layer.weights()) all.push_back(at_each(&tensor));
+  return all;
+}
+
+void ExpectNear(const std::vector<float>& gradient, const std::vector<double>& differences,
+                const std::string& name) {
+  ASSERT_EQ(gradient.size(), differences.size()) << name;
+  for (size_t i = 0; i < gradient.size(); ++i) {
+    ASSERT_NEAR(static_cast<double>(gradient[i]), differences[i],
+                5e-3 * (1 + std::abs(differences[i])))
+        << name << ", number " << i;
+  }
+}
+
+// Differences are taken on one device, since the values of all agree with the reference.
 TEST_P(LayerTest, GradientsAreThoseOfItsValues) {
   const LayerCase& layer_case = GetParam();
-  constexpr int kBatch = 5;
+  GradientCase plain(layer_case, {"CPU", [] { return MakeCpuBackend(1); }});
+  const auto differences = Differences(&plain, layer_case.step);
   for (const Setting& setting : Settings()) {
-    LayerOnDevice layer(layer_case, setting);
-    Rng rng(3, RngPurpose::kTest);
-    std::vector<float> x = InputNumbers(layer_case, kBatch, &rng);
-    const std::vector<float> y = layer.Forward(x, kBatch, true);
-    const std::vector<float> weight = RandomNumbers(static_cast<int64_t>(y.size()), &rng);
-    const std::vector<float> dx = layer.Backward(weight, kBatch);
-    const auto gradients = layer.gradients();
-    for (size_t i = 0; i < dx.size(); i += kOneOf) {
-      const double expected = Difference(&layer, x, kBatch, weight, layer_case.step, &x[i]);
-      ASSERT_NEAR(static_cast<double>(dx[i]), expected, 5e-3 * (1 + std::abs(expected)))
-          << "input " << i;
+    GradientCase here(layer_case, setting);
+    ASSERT_EQ(here.layer.weights(), plain.layer.weights()) << setting.name;
+    const std::vector<float> dx = here.layer.Backward(here.weight, kGradientBatch);
+    if (layer_case.vocabulary == 0) {
+      ExpectNear(dx, differences[0], setting.name + ", inputs");
+    } else {
+      EXPECT_THAT(dx, testing::IsEmpty()) << "token numbers have no gradient";
     }
+    const auto gradients = here.layer.gradients();
     for (size_t t = 0; t < gradients.size(); ++t) {
-      const TensorSpec& spec = layer.plan().parameters[t].tensor;
+      const TensorSpec& spec = here.layer.plan().parameters[t].tensor;
       if (spec.segment == Segment::kStatistics) {
         EXPECT_THAT(gradients[t], testing::Each(1e6f)) << spec.name << " is no gradient";
         continue;
       }
-      for (size_t i = 0; i < gradients[t].size(); i += kOneOf) {
-        const double expected =
-            Difference(&layer, x, kBatch, weight, layer_case.step, &layer.weights()[t][i]);
-        ASSERT_NEAR(static_cast<double>(gradients[t][i]), expected, 5e-3 * (1 + std::abs(expected)))
-            << spec.name << " " << i;
-      }
+      ExpectNear(gradients[t], differences[t + 1], setting.name + ", " + spec.name);
     }
   }
 }
