@@ -61,7 +61,7 @@ const std::string& SmallDigits() {
 }
 
 void SetSmallLenet(ClusterOfProcesses* job) {
-  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");
+  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/tests/multiproc/small_lenet.pbtxt");
   job->Set("data.directory", SmallDigits());
   job->Set("sync.partitions", "4");
   job->Set("sync.minibatch", "16");
@@ -71,6 +71,8 @@ void SetSmallLenet(ClusterOfProcesses* job) {
   job->Set("cluster.heartbeat_s", "0.2");
   job->Set("cluster.chunk_kib", "64");
 }
+
+std::string WholeLenet() { return std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt"; }
 
 ClusterOfProcesses::ClusterOfProcesses(const std::string& name) : folder_(NewFolder(name)) {}
 

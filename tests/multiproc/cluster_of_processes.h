@@ -99,9 +99,11 @@ class ClusterOfProcesses {
 
 // A digit set of its own for the tests, drawn once per test program; a data.directory.
 const std::string& SmallDigits();
-// LeNet on those: 4 partitions, blocks of 4 minibatches of 16, so 8 rounds an epoch; several
-// chunks; heartbeats that let a test end soon.
+// A small LeNet on those, whose rounds are quick: 4 partitions, blocks of 4 minibatches of 16, so 8
+// rounds an epoch; several chunks; heartbeats that let a test end soon.
 void SetSmallLenet(ClusterOfProcesses* job);
+// MXNet's LeNet, a network.file: for jobs that must last some seconds, and for figures known of it.
+std::string WholeLenet();
 std::string ReadFile(const std::string& path);
 
 }  // namespace kumo::multiproc

@@ -301,7 +301,8 @@ TEST(GoingOn, WhatCannotChangeIsRefusedByNameAndOtherSettingsGoOn) {
 
 // LeNet with another head: of 12 classes, and one layer more.
 std::string NewHead() {
-  std::string network = ReadFile(std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");
+  std::string network =
+      ReadFile(std::string(KUMO_SOURCE_DIR) + "/tests/multiproc/small_lenet.pbtxt");
   const size_t head = network.rfind("layers {\n  name: \"fc2\"");
   EXPECT_NE(head, std::string::npos) << network;
   return network.substr(0, head) +

@@ -20,7 +20,7 @@ void GpuJob(ClusterOfProcesses* job) {
   job->UseWorkerBinary(KUMO_WORKER_WITH_SIMULATED_GPU);
   job->Set("job.name", "gpu");
   job->Set("job.epochs", "2");
-  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt");
+  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/tests/multiproc/small_lenet.pbtxt");
   job->Set("network.device", "cuda");
   job->Set("data.directory", SmallDigits());
   job->Set("sync.mode", "block");

@@ -24,6 +24,7 @@ using testing::HasSubstr;
 // 4 partitions that carry something, 8 rounds an epoch.
 void SmallJob(ClusterOfProcesses* job) {
   SetSmallLenet(job);
+  job->Set("network.file", WholeLenet());
   job->Set("job.epochs", "8");
   job->Set("sync.push_codec", "1bit");
   job->Set("cluster.recovery", "exact");

@@ -32,6 +32,7 @@ using testing::Not;
 
 void SmallJob(ClusterOfProcesses* job) {
   SetSmallLenet(job);
+  job->Set("network.file", WholeLenet());
   job->Set("job.epochs", "6");
   job->Set("sync.push_codec", "1bit");
   job->Set("cluster.recovery", "exact");

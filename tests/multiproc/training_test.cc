@@ -48,11 +48,12 @@ std::vector<float> TrainSmallJob(int servers, int workers,
 }
 
 TEST(Training, WeightsDoNotDependOnTheNumberOfWorkersAndServers) {
-  const std::vector<float> reference = TrainSmallJob(1, 1);
+  const std::map<std::string, std::string> whole = {{"network.file", WholeLenet()}};
+  const std::vector<float> reference = TrainSmallJob(1, 1, whole);
   ASSERT_GT(reference.size(), 431000u);
-  EXPECT_EQ(TrainSmallJob(1, 2), reference);
-  EXPECT_EQ(TrainSmallJob(3, 4), reference);
-  EXPECT_EQ(TrainSmallJob(3, 1), reference);
+  EXPECT_EQ(TrainSmallJob(1, 2, whole), reference);
+  EXPECT_EQ(TrainSmallJob(3, 4, whole), reference);
+  EXPECT_EQ(TrainSmallJob(3, 1, whole), reference);
 }
 
 TEST(Training, WeightsOfAugmentedImagesDoNotDependOnTheNumberOfWorkers) {
@@ -274,13 +275,15 @@ TEST(Training, AServerThatWasFrozenCostsNothingButTheWait) {
 // twice the minibatch.
 TEST(Training, AveragingAfterEachMinibatchIsSynchronousSgd) {
   const std::vector<float> averaged = TrainSmallJob(1, 2,
-                                                    {{"sync.partitions", "2"},
+                                                    {{"network.file", WholeLenet()},
+                                                     {"sync.partitions", "2"},
                                                      {"sync.block", "1"},
                                                      {"block.momentum", "0"},
                                                      {"block.learning_rate", "1"},
                                                      {"optimiser.type", "sgd"}});
   const std::vector<float> doubled = TrainSmallJob(1, 1,
-                                                   {{"sync.mode", "gradient"},
+                                                   {{"network.file", WholeLenet()},
+                                                    {"sync.mode", "gradient"},
                                                     {"sync.partitions", "1"},
                                                     {"sync.minibatch", "32"},
                                                     {"optimiser.type", "sgd"}});
