@@ -16,7 +16,6 @@
 #include "server/coordinator/membership.h"
 #include "server/coordinator/phase.h"
 #include "server/coordinator/progress.h"
-#include "server/coordinator/round_clock.h"
 #include "server/coordinator/saving.h"
 
 namespace kumo {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -19,9 +20,26 @@ constexpr TimeUs kMovePause = 60 * kSecond;
 constexpr double kStraggling = 1.5;
 constexpr double kLeastStraggling = 1000;  // milliseconds
 
+// Rounds whose durations the clock keeps.
+constexpr size_t kRoundTimes = 9;
+
 Effects Orders() { return Effects{.orders = true}; }
 
 }  // namespace
+
+void RoundClock::OnClosed(TimeUs now) {
+  round_times_.push_back(Standstill(now));
+  if (round_times_.size() > kRoundTimes) round_times_.pop_front();
+  Moved(now);
+}
+
+TimeUs RoundClock::TypicalRound() const {
+  if (round_times_.size() < kRoundTimes) return 0;
+  std::vector<TimeUs> times(round_times_.begin(), round_times_.end());
+  const auto quarter = times.begin() + std::ssize(times) / 4;
+  std::nth_element(times.begin(), quarter, times.end());
+  return *quarter;
+}
 
 Leasing::Leasing(int partitions, const Experiment::Cluster& cluster)
     : min_workers_(cluster.min_workers),

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,10 +24,30 @@
 #include "common/transport/message.h"
 #include "server/coordinator/membership.h"
 #include "server/coordinator/phase.h"
-#include "server/coordinator/round_clock.h"
 #include "server/protocol/lease_table.h"
 
 namespace kumo {
+
+// Round clock: when the job last moved, and the durations of its last rounds, which show
+// stragglers.
+//
+// Owned by the Coordinator; one thread.
+class RoundClock {
+ public:
+  // Something other than a round's end: training begins or goes on, an evaluation has come.
+  void Moved(TimeUs now) { moved_at_ = now; }
+  // A round has closed.
+  void OnClosed(TimeUs now);
+
+  // Time since the job last moved.
+  TimeUs Standstill(TimeUs now) const { return now - moved_at_; }
+  // First quartile of the durations of the last rounds; 0 while there are too few.
+  TimeUs TypicalRound() const;
+
+ private:
+  TimeUs moved_at_ = 0;
+  std::deque<TimeUs> round_times_;  // durations of the last rounds
+};
 
 // Lease recovery: rebuilds the lease table for a coordinator that has taken the place of one that
 // died, while the other servers still have the job's versions. Workers claim their partitions in
