@@ -18,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr char kFolder[] = "/out/checkpoints";
+constexpr char kCheckpoints[] = "/out/checkpoints";
 constexpr int64_t kNumbers = 12;
 
 // What the whole job holds at a version: weights that tell version and position.
@@ -40,8 +40,8 @@ ShardSnapshot Snapshot(int64_t version, Range range) {
 }
 
 // Saves a checkpoint as servers and coordinator do; stops at the first failure.
-Status Save(FileSystem& files, int64_t version, int shards = 2, uint32_t generation = 1,
-            const std::string& folder = kFolder) {
+Status SaveSnapshot(FileSystem& files, int64_t version, int shards = 2, uint32_t generation = 1,
+                    const std::string& folder = kCheckpoints) {
   checkpoint::Manifest manifest;
   manifest.set_job_name("job");
   manifest.set_experiment_hash(22);
@@ -69,7 +69,7 @@ Status Save(FileSystem& files, int64_t version, int shards = 2, uint32_t generat
 }
 
 std::string PathIn(int64_t version, const std::string& file) {
-  return JoinPath(JoinPath(kFolder, CheckpointName(version)), file);
+  return JoinPath(JoinPath(kCheckpoints, CheckpointName(version)), file);
 }
 
 TEST(CheckpointTest, NamesSortAsVersionsDo) {
@@ -79,14 +79,14 @@ TEST(CheckpointTest, NamesSortAsVersionsDo) {
 
 TEST(CheckpointTest, SavedCheckpointIsListedVerifiedAndRead) {
   MemoryFileSystem files;
-  ASSERT_TRUE(Save(files, 7).ok());
-  EXPECT_THAT(*ListCheckpoints(files, kFolder), ElementsAre("round-000000000007"));
-  EXPECT_EQ(*FindLatest(files, kFolder), "round-000000000007");
-  const auto manifest = VerifyCheckpoint(files, kFolder, "round-000000000007");
+  ASSERT_TRUE(SaveSnapshot(files, 7).ok());
+  EXPECT_THAT(*ListCheckpoints(files, kCheckpoints), ElementsAre("round-000000000007"));
+  EXPECT_EQ(*FindLatest(files, kCheckpoints), "round-000000000007");
+  const auto manifest = VerifyCheckpoint(files, kCheckpoints, "round-000000000007");
   ASSERT_TRUE(manifest.ok()) << manifest.status().message();
   EXPECT_EQ(manifest->job_name(), "job");
   EXPECT_EQ(manifest->name(), "round-000000000007");
-  const auto newest = NewestVerified(files, kFolder);
+  const auto newest = NewestVerified(files, kCheckpoints);
   ASSERT_TRUE(newest.ok());
   EXPECT_EQ(newest->name, "round-000000000007");
   EXPECT_TRUE(newest->refused.empty());
@@ -95,13 +95,13 @@ TEST(CheckpointTest, SavedCheckpointIsListedVerifiedAndRead) {
 TEST(CheckpointTest, AnyNumberOfServersReadsWhatAnyNumberWrote) {
   for (const int writers : {1, 2, 3, 5}) {
     MemoryFileSystem files;
-    ASSERT_TRUE(Save(files, 7, writers).ok());
-    const auto manifest = ReadManifest(files, kFolder, CheckpointName(7));
+    ASSERT_TRUE(SaveSnapshot(files, 7, writers).ok());
+    const auto manifest = ReadManifest(files, kCheckpoints, CheckpointName(7));
     ASSERT_TRUE(manifest.ok());
     for (const int readers : {1, 2, 4, 7}) {
       for (int reader = 0; reader < readers; ++reader) {
         const Range wanted = {kNumbers * reader / readers, kNumbers * (reader + 1) / readers};
-        const auto snapshot = ReadSnapshot(files, kFolder, *manifest, wanted);
+        const auto snapshot = ReadSnapshot(files, kCheckpoints, *manifest, wanted);
         ASSERT_TRUE(snapshot.ok()) << snapshot.status().message();
         EXPECT_EQ(snapshot->version, 7);
         std::vector<int> seen(kNumbers);
@@ -121,105 +121,106 @@ TEST(CheckpointTest, AnyNumberOfServersReadsWhatAnyNumberWrote) {
 
 TEST(CheckpointTest, FolderWithoutAManifestIsNoCheckpoint) {
   MemoryFileSystem files;
-  EXPECT_TRUE(ListCheckpoints(files, kFolder)->empty());
-  EXPECT_EQ(FindLatest(files, kFolder).status().code(), StatusCode::kNotFound);
-  ASSERT_TRUE(Save(files, 5).ok());
-  ASSERT_TRUE(Save(files, 9).ok());
+  EXPECT_TRUE(ListCheckpoints(files, kCheckpoints)->empty());
+  EXPECT_EQ(FindLatest(files, kCheckpoints).status().code(), StatusCode::kNotFound);
+  ASSERT_TRUE(SaveSnapshot(files, 5).ok());
+  ASSERT_TRUE(SaveSnapshot(files, 9).ok());
   ASSERT_TRUE(files.RemoveFile(PathIn(9, "MANIFEST")).ok());
-  files.Put(JoinPath(kFolder, "notes.txt"), "");
-  ASSERT_TRUE(files.CreateDirectories(JoinPath(kFolder, "round-12")).ok());
-  EXPECT_THAT(*ListCheckpoints(files, kFolder), ElementsAre("round-000000000005"));
-  EXPECT_EQ(*FindLatest(files, kFolder), "round-000000000005");
-  EXPECT_EQ(VerifyCheckpoint(files, kFolder, "round-000000000009").status().code(),
+  files.Put(JoinPath(kCheckpoints, "notes.txt"), "");
+  ASSERT_TRUE(files.CreateDirectories(JoinPath(kCheckpoints, "round-12")).ok());
+  EXPECT_THAT(*ListCheckpoints(files, kCheckpoints), ElementsAre("round-000000000005"));
+  EXPECT_EQ(*FindLatest(files, kCheckpoints), "round-000000000005");
+  EXPECT_EQ(VerifyCheckpoint(files, kCheckpoints, "round-000000000009").status().code(),
             StatusCode::kNotFound);
 }
 
 TEST(CheckpointTest, EveryFlippedBitAnywhereIsRefused) {
   MemoryFileSystem files;
-  ASSERT_TRUE(Save(files, 7).ok());
+  ASSERT_TRUE(SaveSnapshot(files, 7).ok());
   const std::string name = CheckpointName(7);
-  const std::vector<std::string> in_it = *files.List(JoinPath(kFolder, name));
+  const std::vector<std::string> in_it = *files.List(JoinPath(kCheckpoints, name));
   ASSERT_EQ(in_it.size(), 3u);
   for (const std::string& file : in_it) {
     std::string& bytes = *files.Contents(PathIn(7, file));
     for (size_t at = 0; at < bytes.size(); ++at) {
       for (int bit = 0; bit < 8; ++bit) {
         bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
-        ASSERT_EQ(VerifyCheckpoint(files, kFolder, name).status().code(), StatusCode::kDataLoss)
+        ASSERT_EQ(VerifyCheckpoint(files, kCheckpoints, name).status().code(),
+                  StatusCode::kDataLoss)
             << file << " byte " << at << " bit " << bit;
         bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
       }
     }
   }
-  EXPECT_TRUE(VerifyCheckpoint(files, kFolder, name).ok());
+  EXPECT_TRUE(VerifyCheckpoint(files, kCheckpoints, name).ok());
 }
 
 TEST(CheckpointTest, EveryTruncationAnywhereIsRefused) {
   MemoryFileSystem files;
-  ASSERT_TRUE(Save(files, 7).ok());
+  ASSERT_TRUE(SaveSnapshot(files, 7).ok());
   const std::string name = CheckpointName(7);
-  const std::vector<std::string> in_it = *files.List(JoinPath(kFolder, name));
+  const std::vector<std::string> in_it = *files.List(JoinPath(kCheckpoints, name));
   ASSERT_EQ(in_it.size(), 3u);
   for (const std::string& file : in_it) {
     const std::string bytes = *files.Contents(PathIn(7, file));
     for (size_t n = 0; n < bytes.size(); ++n) {
       files.Put(PathIn(7, file), bytes.substr(0, n));
-      ASSERT_EQ(VerifyCheckpoint(files, kFolder, name).status().code(), StatusCode::kDataLoss)
+      ASSERT_EQ(VerifyCheckpoint(files, kCheckpoints, name).status().code(), StatusCode::kDataLoss)
           << file << " cut to " << n;
     }
     files.Put(PathIn(7, file), bytes + "\n");
-    ASSERT_FALSE(VerifyCheckpoint(files, kFolder, name).ok()) << file;
+    ASSERT_FALSE(VerifyCheckpoint(files, kCheckpoints, name).ok()) << file;
     files.Put(PathIn(7, file), bytes);
   }
-  EXPECT_TRUE(VerifyCheckpoint(files, kFolder, name).ok());
+  EXPECT_TRUE(VerifyCheckpoint(files, kCheckpoints, name).ok());
 }
 
 TEST(CheckpointTest, FileOfAnotherVersionGenerationOrShardIsRefused) {
   const std::string file = ShardFileName(0, 2, 1);
   MemoryFileSystem files;
-  ASSERT_TRUE(Save(files, 7).ok());
-  ASSERT_TRUE(Save(files, 8).ok());
+  ASSERT_TRUE(SaveSnapshot(files, 7).ok());
+  ASSERT_TRUE(SaveSnapshot(files, 8).ok());
   const std::string own = *files.Contents(PathIn(7, file));
   const std::string others[] = {*files.Contents(PathIn(8, file)),
                                 *files.Contents(PathIn(7, ShardFileName(1, 2, 1)))};
   for (const std::string& other : others) {
     files.Put(PathIn(7, file), other);
-    EXPECT_THAT(VerifyCheckpoint(files, kFolder, CheckpointName(7)).status().message(),
+    EXPECT_THAT(VerifyCheckpoint(files, kCheckpoints, CheckpointName(7)).status().message(),
                 HasSubstr("is not the file that the manifest lists"));
     // Without the manifest's checksums: the files' headers tell it.
-    const auto manifest = ReadManifest(files, kFolder, CheckpointName(7));
+    const auto manifest = ReadManifest(files, kCheckpoints, CheckpointName(7));
     ASSERT_TRUE(manifest.ok());
-    EXPECT_EQ(ReadSnapshot(files, kFolder, *manifest, {0, 12}).status().code(),
+    EXPECT_EQ(ReadSnapshot(files, kCheckpoints, *manifest, {0, 12}).status().code(),
               StatusCode::kDataLoss);
   }
   files.Put(PathIn(7, file), own);
-  EXPECT_TRUE(VerifyCheckpoint(files, kFolder, CheckpointName(7)).ok());
+  EXPECT_TRUE(VerifyCheckpoint(files, kCheckpoints, CheckpointName(7)).ok());
 }
 
 TEST(CheckpointTest, ManifestCannotNameFilesElsewhere) {
   MemoryFileSystem files;
-  ASSERT_TRUE(Save(files, 7).ok());
-  checkpoint::Manifest manifest = *ReadManifest(files, kFolder, CheckpointName(7));
+  ASSERT_TRUE(SaveSnapshot(files, 7).ok());
+  checkpoint::Manifest manifest = *ReadManifest(files, kCheckpoints, CheckpointName(7));
   for (const char* name : {"../x", "a/b", "", ".hidden", "/etc/passwd"}) {
     manifest.mutable_files(0)->set_name(name);
-    const Status written = WriteManifest(files, kFolder, manifest);
+    const Status written = WriteManifest(files, kCheckpoints, manifest);
     EXPECT_FALSE(written.ok()) << name;
     EXPECT_THAT(written.message(), HasSubstr("is no file name"));
   }
   // A manifest moved to another folder.
-  files.Put(JoinPath(JoinPath(kFolder, CheckpointName(8)), "MANIFEST"),
+  files.Put(JoinPath(JoinPath(kCheckpoints, CheckpointName(8)), "MANIFEST"),
             *files.Contents(PathIn(7, "MANIFEST")));
-  EXPECT_THAT(ReadManifest(files, kFolder, CheckpointName(8)).status().message(),
+  EXPECT_THAT(ReadManifest(files, kCheckpoints, CheckpointName(8)).status().message(),
               HasSubstr("it belongs to 'round-000000000007', version 7"));
 }
 
 TEST(CheckpointTest, LastGoodCheckpointIsOfferedWhenNewerOnesAreDamaged) {
   MemoryFileSystem files;
-  for (const int64_t version : {5, 6, 7, 8}) ASSERT_TRUE(Save(files, version).ok());
+  for (const int64_t version : {5, 6, 7, 8}) ASSERT_TRUE(SaveSnapshot(files, version).ok());
   (*files.Contents(PathIn(8, "MANIFEST")))[3] ^= 1;
   ASSERT_TRUE(files.RemoveFile(PathIn(7, ShardFileName(1, 2, 1))).ok());
-  EXPECT_EQ(*FindLatest(files, kFolder), CheckpointName(8));
-  const auto newest = NewestVerified(files, kFolder);
+  EXPECT_EQ(*FindLatest(files, kCheckpoints), CheckpointName(8));
+  const auto newest = NewestVerified(files, kCheckpoints);
   ASSERT_TRUE(newest.ok());
   EXPECT_EQ(newest->name, CheckpointName(6));
   ASSERT_EQ(newest->refused.size(), 2u);
@@ -227,86 +228,87 @@ TEST(CheckpointTest, LastGoodCheckpointIsOfferedWhenNewerOnesAreDamaged) {
   EXPECT_THAT(newest->refused[0], HasSubstr("MANIFEST is damaged"));
   EXPECT_THAT(newest->refused[1], HasSubstr("shard-01-of-02.generation-1"));
   for (const int64_t version : {5, 6}) (*files.Contents(PathIn(version, "MANIFEST")))[3] ^= 1;
-  const Status none = NewestVerified(files, kFolder).status();
+  const Status none = NewestVerified(files, kCheckpoints).status();
   EXPECT_EQ(none.code(), StatusCode::kNotFound);
   EXPECT_THAT(none.message(), HasSubstr("round-000000000005: "));
 }
 
 TEST(CheckpointTest, PruningKeepsTheNewestAndLeavesWhatIsBeingWritten) {
   MemoryFileSystem files;
-  for (const int64_t version : {5, 6, 7, 8}) ASSERT_TRUE(Save(files, version).ok());
+  for (const int64_t version : {5, 6, 7, 8}) ASSERT_TRUE(SaveSnapshot(files, version).ok());
   ASSERT_TRUE(files.RemoveFile(PathIn(6, "MANIFEST")).ok());  // a leftover
-  ASSERT_TRUE(Save(files, 9).ok());
+  ASSERT_TRUE(SaveSnapshot(files, 9).ok());
   ASSERT_TRUE(files.RemoveFile(PathIn(9, "MANIFEST")).ok());  // not yet committed
-  EXPECT_THAT(*PruneCheckpoints(files, kFolder, {2}),
+  EXPECT_THAT(*PruneCheckpoints(files, kCheckpoints, {2}),
               ElementsAre(CheckpointName(6), CheckpointName(5)));
-  EXPECT_THAT(*ListCheckpoints(files, kFolder), ElementsAre(CheckpointName(8), CheckpointName(7)));
-  EXPECT_THAT(*files.List(kFolder),
+  EXPECT_THAT(*ListCheckpoints(files, kCheckpoints),
+              ElementsAre(CheckpointName(8), CheckpointName(7)));
+  EXPECT_THAT(*files.List(kCheckpoints),
               ElementsAre(CheckpointName(7), CheckpointName(8), CheckpointName(9)));
-  EXPECT_TRUE(PruneCheckpoints(files, kFolder, {2})->empty());
+  EXPECT_TRUE(PruneCheckpoints(files, kCheckpoints, {2})->empty());
 }
 
 TEST(CheckpointTest, PruningNeverDeletesTheOnlyOneThatVerifies) {
   MemoryFileSystem files;
-  for (const int64_t version : {4, 5, 6, 7, 8}) ASSERT_TRUE(Save(files, version).ok());
+  for (const int64_t version : {4, 5, 6, 7, 8}) ASSERT_TRUE(SaveSnapshot(files, version).ok());
   for (const int64_t version : {6, 7, 8}) {
     files.Contents(PathIn(version, ShardFileName(0, 2, 1)))->back() ^= 1;
   }
-  EXPECT_THAT(*PruneCheckpoints(files, kFolder, {1}),
+  EXPECT_THAT(*PruneCheckpoints(files, kCheckpoints, {1}),
               ElementsAre(CheckpointName(7), CheckpointName(6), CheckpointName(4)));
-  EXPECT_EQ(NewestVerified(files, kFolder)->name, CheckpointName(5));
+  EXPECT_EQ(NewestVerified(files, kCheckpoints)->name, CheckpointName(5));
   files.Contents(PathIn(5, ShardFileName(0, 2, 1)))->back() ^= 1;
-  EXPECT_TRUE(PruneCheckpoints(files, kFolder, {1})->empty());
+  EXPECT_TRUE(PruneCheckpoints(files, kCheckpoints, {1})->empty());
 }
 
 TEST(CheckpointTest, PruningForgetsThePastThatAJobWentBackFrom) {
   MemoryFileSystem files;
-  for (const int64_t version : {5, 6, 7, 8}) ASSERT_TRUE(Save(files, version).ok());
+  for (const int64_t version : {5, 6, 7, 8}) ASSERT_TRUE(SaveSnapshot(files, version).ok());
   // Version 8 is damaged; the job went back to 5 and has come to 6 again, 7 is being written.
   files.Contents(PathIn(8, ShardFileName(0, 2, 1)))->back() ^= 1;
-  ASSERT_TRUE(Save(files, 6, 2, 2).ok());
+  ASSERT_TRUE(SaveSnapshot(files, 6, 2, 2).ok());
   ASSERT_TRUE(files.RemoveFile(PathIn(7, "MANIFEST")).ok());
-  EXPECT_THAT(*PruneCheckpoints(files, kFolder, {2}, 6), ElementsAre(CheckpointName(8)));
-  EXPECT_EQ(*FindLatest(files, kFolder), CheckpointName(6));
-  EXPECT_THAT(*files.List(kFolder),
+  EXPECT_THAT(*PruneCheckpoints(files, kCheckpoints, {2}, 6), ElementsAre(CheckpointName(8)));
+  EXPECT_EQ(*FindLatest(files, kCheckpoints), CheckpointName(6));
+  EXPECT_THAT(*files.List(kCheckpoints),
               ElementsAre(CheckpointName(5), CheckpointName(6), CheckpointName(7)));
   // Nothing is forgotten for the sake of one that does not verify.
-  ASSERT_TRUE(Save(files, 8).ok());
+  ASSERT_TRUE(SaveSnapshot(files, 8).ok());
   for (const int64_t version : {5, 6}) (*files.Contents(PathIn(version, "MANIFEST")))[3] ^= 1;
-  EXPECT_TRUE(PruneCheckpoints(files, kFolder, {2}, 6)->empty());
+  EXPECT_TRUE(PruneCheckpoints(files, kCheckpoints, {2}, 6)->empty());
 }
 
 TEST(CheckpointTest, AJobThatStartsAnewFindsNoneAndTheLastOnesAreKeptAside) {
   MemoryFileSystem files;
-  const std::string old = std::string(kFolder) + ".old";
-  EXPECT_FALSE(*SetCheckpointsAside(files, kFolder));
-  for (const int64_t version : {5, 6}) ASSERT_TRUE(Save(files, version).ok());
-  EXPECT_TRUE(*SetCheckpointsAside(files, kFolder));
-  EXPECT_THAT(*ListCheckpoints(files, kFolder), ElementsAre());
+  const std::string old = std::string(kCheckpoints) + ".old";
+  EXPECT_FALSE(*SetCheckpointsAside(files, kCheckpoints));
+  for (const int64_t version : {5, 6}) ASSERT_TRUE(SaveSnapshot(files, version).ok());
+  EXPECT_TRUE(*SetCheckpointsAside(files, kCheckpoints));
+  EXPECT_THAT(*ListCheckpoints(files, kCheckpoints), ElementsAre());
   EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(6));
   // A start that came to nothing does not push them out.
-  ASSERT_TRUE(Save(files, 1).ok());
+  ASSERT_TRUE(SaveSnapshot(files, 1).ok());
   ASSERT_TRUE(files.RemoveFile(PathIn(1, "MANIFEST")).ok());
-  EXPECT_FALSE(*SetCheckpointsAside(files, kFolder));
+  EXPECT_FALSE(*SetCheckpointsAside(files, kCheckpoints));
   EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(6));
   // One that left a checkpoint does.
-  ASSERT_TRUE(Save(files, 2).ok());
-  EXPECT_TRUE(*SetCheckpointsAside(files, kFolder));
+  ASSERT_TRUE(SaveSnapshot(files, 2).ok());
+  EXPECT_TRUE(*SetCheckpointsAside(files, kCheckpoints));
   EXPECT_THAT(*ListCheckpoints(files, old), ElementsAre(CheckpointName(2)));
 }
 
 TEST(CheckpointTest, WhatIsLaterThanTheOneThatAJobGoesOnFromIsKeptAside) {
   MemoryFileSystem files;
-  const std::string old = std::string(kFolder) + ".old";
-  EXPECT_EQ(*SetLaterAside(files, kFolder, 5), 0);
-  for (const int64_t version : {5, 6, 7}) ASSERT_TRUE(Save(files, version).ok());
-  EXPECT_EQ(*SetLaterAside(files, kFolder, 5), 2);
-  EXPECT_EQ(NewestVerified(files, kFolder)->name, CheckpointName(5));
+  const std::string old = std::string(kCheckpoints) + ".old";
+  EXPECT_EQ(*SetLaterAside(files, kCheckpoints, 5), 0);
+  for (const int64_t version : {5, 6, 7}) ASSERT_TRUE(SaveSnapshot(files, version).ok());
+  EXPECT_EQ(*SetLaterAside(files, kCheckpoints, 5), 2);
+  EXPECT_EQ(NewestVerified(files, kCheckpoints)->name, CheckpointName(5));
   EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(7));
-  EXPECT_EQ(*SetLaterAside(files, kFolder, 5), 0);
+  EXPECT_EQ(*SetLaterAside(files, kCheckpoints, 5), 0);
   // The latest of a round is kept.
-  ASSERT_TRUE(Save(files, 7).ok());
-  EXPECT_EQ(*SetLaterAside(files, kFolder, 5), 1);
+  ASSERT_TRUE(SaveSnapshot(files, 7).ok());
+  EXPECT_EQ(*SetLaterAside(files, kCheckpoints, 5), 1);
   EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(7));
 }
 
@@ -318,18 +320,18 @@ TEST(CheckpointTest, PowerCutWhileSavingOrPruningAlwaysLeavesAVerifiedCheckpoint
     bool finished = false;
     for (int n = 0; !finished; ++n) {
       MemoryFileSystem files;
-      ASSERT_TRUE(Save(files, 1).ok());
-      ASSERT_TRUE(Save(files, 2).ok());
+      ASSERT_TRUE(SaveSnapshot(files, 1).ok());
+      ASSERT_TRUE(SaveSnapshot(files, 2).ok());
       files.FailFrom(files.operations() + n);
-      const bool saved = Save(files, 3).ok();
-      finished = saved && PruneCheckpoints(files, kFolder, {1}).ok();
+      const bool saved = SaveSnapshot(files, 3).ok();
+      finished = saved && PruneCheckpoints(files, kCheckpoints, {1}).ok();
       files.PowerCut(seed);
-      const auto newest = NewestVerified(files, kFolder);
+      const auto newest = NewestVerified(files, kCheckpoints);
       ASSERT_TRUE(newest.ok()) << seed << ", " << n << ": " << newest.status().message();
       ASSERT_GE(newest->manifest.version(), saved ? 3 : 2) << seed << ", " << n;
-      const std::vector<std::string> names = *ListCheckpoints(files, kFolder);
+      const std::vector<std::string> names = *ListCheckpoints(files, kCheckpoints);
       for (const std::string& name : names) {
-        const Status status = VerifyCheckpoint(files, kFolder, name).status();
+        const Status status = VerifyCheckpoint(files, kCheckpoints, name).status();
         ASSERT_TRUE(status.ok()) << seed << ", " << n << ": " << status.message();
       }
       ASSERT_LT(n, 200);
@@ -343,11 +345,11 @@ TEST(CheckpointTest, PowerCutWhileSavingARoundAgainLeavesTheOldOrTheNewOne) {
     bool finished = false;
     for (int n = 0; !finished; ++n) {
       MemoryFileSystem files;
-      ASSERT_TRUE(Save(files, 2, 2, 1).ok());
+      ASSERT_TRUE(SaveSnapshot(files, 2, 2, 1).ok());
       files.FailFrom(files.operations() + n);
-      finished = Save(files, 2, 3, 2).ok();
+      finished = SaveSnapshot(files, 2, 3, 2).ok();
       files.PowerCut(seed);
-      const auto manifest = VerifyCheckpoint(files, kFolder, CheckpointName(2));
+      const auto manifest = VerifyCheckpoint(files, kCheckpoints, CheckpointName(2));
       ASSERT_TRUE(manifest.ok()) << seed << ", " << n << ": " << manifest.status().message();
       ASSERT_TRUE(manifest->generation() == 2 || !finished);
       ASSERT_LT(n, 100);
@@ -363,11 +365,11 @@ TEST(CheckpointTest, SavesOnABackgroundThreadToARealDisk) {
   std::promise<Status> saved;
   {
     ThreadPool pool(1);
-    pool.Submit([&] { saved.set_value(Save(files, 3, 2, 1, folder)); });
+    pool.Submit([&] { saved.set_value(SaveSnapshot(files, 3, 2, 1, folder)); });
     const Status status = saved.get_future().get();
     EXPECT_TRUE(status.ok()) << status.message();
   }
-  EXPECT_TRUE(Save(files, 4, 3, 1, folder).ok());
+  EXPECT_TRUE(SaveSnapshot(files, 4, 3, 1, folder).ok());
   EXPECT_EQ(NewestVerified(files, folder)->name, CheckpointName(4));
   EXPECT_THAT(*PruneCheckpoints(files, folder, {1}), ElementsAre(CheckpointName(3)));
   EXPECT_THAT(*files.List(folder), ElementsAre(CheckpointName(4)));

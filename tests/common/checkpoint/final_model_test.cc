@@ -16,13 +16,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr char kFolder[] = "/out/checkpoints";
+constexpr char kModels[] = "/out/checkpoints";
 constexpr char kTo[] = "/models/mine";
 const std::string kName = CheckpointName(7);
 
 // A checkpoint of `shards` files whose numbers begin with `first`.
 void Save(FileSystem& files, const std::string& job = "mine", float first = 1, int64_t version = 7,
-          const std::string& folder = kFolder, int shards = 2) {
+          const std::string& folder = kModels, int shards = 2) {
   checkpoint::Manifest manifest;
   manifest.set_job_name(job);
   manifest.set_experiment_hash(22);
@@ -61,10 +61,10 @@ float FirstNumber(FileSystem& files, const std::string& folder = kTo) {
 TEST(FinalModel, IsTheCheckpointByteByByte) {
   MemoryFileSystem files;
   Save(files);
-  const Result<std::string> put = PutFinalModel(files, kFolder, kName, kTo);
+  const Result<std::string> put = PutFinalModel(files, kModels, kName, kTo);
   ASSERT_TRUE(put.ok()) << put.status().message();
   EXPECT_EQ(*put, std::string(kTo) + "/" + kName);
-  const std::string from = JoinPath(kFolder, kName);
+  const std::string from = JoinPath(kModels, kName);
   const std::vector<std::string> names = *files.List(from);
   ASSERT_EQ(*files.List(*put), names);
   for (const std::string& file : names) {
@@ -77,11 +77,11 @@ TEST(FinalModel, IsTheCheckpointByteByByte) {
 TEST(FinalModel, ThatIsThereAlreadyIsNotWrittenAgain) {
   MemoryFileSystem files;
   Save(files);
-  ASSERT_TRUE(PutFinalModel(files, kFolder, kName, kTo).ok());
+  ASSERT_TRUE(PutFinalModel(files, kModels, kName, kTo).ok());
   const int operations = files.operations();
-  EXPECT_TRUE(PutFinalModel(files, kFolder, kName, kTo).ok());
+  EXPECT_TRUE(PutFinalModel(files, kModels, kName, kTo).ok());
   // The checkpoints' own folder is a place for it as well.
-  EXPECT_TRUE(PutFinalModel(files, kFolder, kName, kFolder).ok());
+  EXPECT_TRUE(PutFinalModel(files, kModels, kName, kModels).ok());
   EXPECT_EQ(files.operations(), operations);
 }
 
@@ -89,13 +89,13 @@ TEST(FinalModel, AtWhateverPointTheDiskFailsOrThePowerGoesItIsWholeOrNotThere) {
   MemoryFileSystem all;
   Save(all);
   const int begin = all.operations();
-  ASSERT_TRUE(PutFinalModel(all, kFolder, kName, kTo).ok());
+  ASSERT_TRUE(PutFinalModel(all, kModels, kName, kTo).ok());
   for (int failing = begin; failing < all.operations(); ++failing) {
     for (const uint64_t seed : {0, 1, 2, 3}) {
       MemoryFileSystem files;
       Save(files);
       files.FailFrom(failing);
-      EXPECT_EQ(PutFinalModel(files, kFolder, kName, kTo).status().code(),
+      EXPECT_EQ(PutFinalModel(files, kModels, kName, kTo).status().code(),
                 StatusCode::kResourceExhausted);
       files.PowerCut(seed);
       const Result<std::vector<std::string>> there = ListCheckpoints(files, kTo);
@@ -103,7 +103,7 @@ TEST(FinalModel, AtWhateverPointTheDiskFailsOrThePowerGoesItIsWholeOrNotThere) {
       if (!there->empty()) {
         EXPECT_TRUE(VerifyCheckpoint(files, kTo, kName).ok()) << failing;
       }
-      EXPECT_TRUE(PutFinalModel(files, kFolder, kName, kTo).ok()) << failing;
+      EXPECT_TRUE(PutFinalModel(files, kModels, kName, kTo).ok()) << failing;
       EXPECT_EQ(FirstNumber(files), 1) << failing;
     }
   }
@@ -114,15 +114,15 @@ TEST(FinalModel, ThatIsCopiedHalfwayIsGoneOnWith) {
   MemoryFileSystem whole;
   Save(whole);
   const int begin = whole.operations();
-  ASSERT_TRUE(PutFinalModel(whole, kFolder, kName, kTo).ok());
+  ASSERT_TRUE(PutFinalModel(whole, kModels, kName, kTo).ok());
   const int all = whole.operations() - begin;
   MemoryFileSystem files;
   Save(files);
   files.FailOnly(whole.operations() - 3);  // of the manifest
-  EXPECT_FALSE(PutFinalModel(files, kFolder, kName, kTo).ok());
+  EXPECT_FALSE(PutFinalModel(files, kModels, kName, kTo).ok());
   files.PowerCut();
   const int until = files.operations();
-  ASSERT_TRUE(PutFinalModel(files, kFolder, kName, kTo).ok());
+  ASSERT_TRUE(PutFinalModel(files, kModels, kName, kTo).ok());
   EXPECT_LT(files.operations() - until, all / 2);
 }
 
@@ -131,7 +131,7 @@ TEST(FinalModel, OfTheSameJobsEarlierRunOfSoManyRoundsIsReplaced) {
   Save(files, "mine", 5, 7, kTo, 3);  // by another number of servers
   Save(files, "mine", 4, 3, kTo);
   Save(files);
-  ASSERT_TRUE(PutFinalModel(files, kFolder, kName, kTo).ok());
+  ASSERT_TRUE(PutFinalModel(files, kModels, kName, kTo).ok());
   EXPECT_EQ(FirstNumber(files), 1);
   EXPECT_EQ(files.List(JoinPath(kTo, kName))->size(), 3u);
   EXPECT_THAT(*ListCheckpoints(files, kTo), ElementsAre(kName, CheckpointName(3)));
@@ -140,10 +140,10 @@ TEST(FinalModel, OfTheSameJobsEarlierRunOfSoManyRoundsIsReplaced) {
 TEST(FinalModel, OfADamagedCopyIsMadeAnew) {
   MemoryFileSystem files;
   Save(files);
-  ASSERT_TRUE(PutFinalModel(files, kFolder, kName, kTo).ok());
+  ASSERT_TRUE(PutFinalModel(files, kModels, kName, kTo).ok());
   (*files.Contents(JoinPath(JoinPath(kTo, kName), ShardFileName(1, 2, 1))))[80] ^= 1;
   ASSERT_FALSE(VerifyCheckpoint(files, kTo, kName).ok());
-  EXPECT_TRUE(PutFinalModel(files, kFolder, kName, kTo).ok());
+  EXPECT_TRUE(PutFinalModel(files, kModels, kName, kTo).ok());
   EXPECT_EQ(FirstNumber(files), 1);
 }
 
@@ -152,7 +152,7 @@ TEST(FinalModel, OfAnotherJobIsNotTouched) {
   Save(files, "other", 5, 7, kTo);
   Save(files);
   for (const Status& status : {CheckFinalModelFolder(files, kTo, "mine"),
-                               PutFinalModel(files, kFolder, kName, kTo).status()}) {
+                               PutFinalModel(files, kModels, kName, kTo).status()}) {
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
     EXPECT_THAT(status.message(), HasSubstr("the model of the job other (/models/mine/" + kName +
                                             "); use one folder per job"));
@@ -163,10 +163,10 @@ TEST(FinalModel, OfAnotherJobIsNotTouched) {
 
 TEST(FinalModel, WithoutTheCheckpointThereIsNone) {
   MemoryFileSystem files;
-  EXPECT_EQ(PutFinalModel(files, kFolder, kName, kTo).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(PutFinalModel(files, kModels, kName, kTo).status().code(), StatusCode::kNotFound);
   Save(files);
-  (*files.Contents(JoinPath(JoinPath(kFolder, kName), ShardFileName(1, 2, 1))))[80] ^= 1;
-  EXPECT_EQ(PutFinalModel(files, kFolder, kName, kTo).status().code(), StatusCode::kDataLoss);
+  (*files.Contents(JoinPath(JoinPath(kModels, kName), ShardFileName(1, 2, 1))))[80] ^= 1;
+  EXPECT_EQ(PutFinalModel(files, kModels, kName, kTo).status().code(), StatusCode::kDataLoss);
   EXPECT_TRUE(ListCheckpoints(files, kTo)->empty());
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr char kFolder[] = "/out/checkpoints";
+constexpr char kResumed[] = "/out/checkpoints";
 
 Experiment SomeExperiment(const std::string& resume) {
   Experiment e;
@@ -30,7 +30,7 @@ Experiment SomeExperiment(const std::string& resume) {
 }
 
 std::string FilePath(int64_t version) {
-  return std::string(kFolder) + "/" + CheckpointName(version) + "/" + ShardFileName(0, 1, 1);
+  return std::string(kResumed) + "/" + CheckpointName(version) + "/" + ShardFileName(0, 1, 1);
 }
 
 void Save(MemoryFileSystem& files, int64_t version,
@@ -44,7 +44,7 @@ void Save(MemoryFileSystem& files, int64_t version,
   header.shards = 1;
   const std::vector<float> numbers = {1, 2, 3};
   ShardSnapshot snapshot{version, {{StateKind::kStart, 0, 0, 0, nullptr, numbers}}};
-  const Result<SavedShardFile> saved = SaveShard(files, kFolder, header, snapshot);
+  const Result<SavedShardFile> saved = SaveShard(files, kResumed, header, snapshot);
   ASSERT_TRUE(saved.ok()) << saved.status().message();
   checkpoint::Manifest manifest;
   manifest.set_job_name(experiment.job.name);
@@ -57,7 +57,7 @@ void Save(MemoryFileSystem& files, int64_t version,
   file->set_name(ShardFileName(0, 1, 1));
   file->set_bytes(files.Contents(FilePath(version))->size());
   file->set_crc32c(saved->crc32c);
-  const Status written = WriteManifest(files, kFolder, manifest);
+  const Status written = WriteManifest(files, kResumed, manifest);
   ASSERT_TRUE(written.ok()) << written.message();
 }
 
@@ -155,15 +155,15 @@ TEST(FindCheckpointToResume, DamagedOnesArePassedOverAndNamed) {
 TEST(FindCheckpointToResume, AManifestThatNobodyWroteIsPassedOver) {
   MemoryFileSystem files;
   for (const int64_t version : {1, 2, 3}) Save(files, version);
-  files.Put(std::string(kFolder) + "/" + CheckpointName(3) + "/MANIFEST",
+  files.Put(std::string(kResumed) + "/" + CheckpointName(3) + "/MANIFEST",
             std::string((16 << 20) + 1, 'x'));
-  checkpoint::Manifest manifest = *ReadManifest(files, kFolder, CheckpointName(2));
+  checkpoint::Manifest manifest = *ReadManifest(files, kResumed, CheckpointName(2));
   manifest.set_generation(0xffffffff);
   std::string text;
   google::protobuf::TextFormat::PrintToString(manifest, &text);
   char crc[32];
   std::snprintf(crc, sizeof crc, "# crc32c %08x\n", Crc32c(AsBytes(text)));
-  files.Put(std::string(kFolder) + "/" + CheckpointName(2) + "/MANIFEST", text + crc);
+  files.Put(std::string(kResumed) + "/" + CheckpointName(2) + "/MANIFEST", text + crc);
 
   const auto point = FindCheckpointToResume(files, SomeExperiment("auto"));
   ASSERT_TRUE(point.ok()) << point.status().message();
@@ -234,10 +234,10 @@ TEST(FindCheckpointToResume, AnotherExperimentsCheckpointIsRefusedByTheSetting) 
 // A manifest that says of which network and data it is: 2 partitions, 100 samples a round.
 void SaveWhole(MemoryFileSystem& files, int64_t version, const Experiment& experiment) {
   Save(files, version, experiment);
-  checkpoint::Manifest manifest = *ReadManifest(files, kFolder, CheckpointName(version));
+  checkpoint::Manifest manifest = *ReadManifest(files, kResumed, CheckpointName(version));
   manifest.set_train_samples(1000);
   manifest.add_tensors()->set_name("a");
-  ASSERT_TRUE(WriteManifest(files, kFolder, manifest).ok());
+  ASSERT_TRUE(WriteManifest(files, kResumed, manifest).ok());
 }
 
 TEST(FindCheckpointToResume, OtherSettingsAreRefusedWithAWordOfContinueAndTakenWithIt) {
@@ -298,7 +298,7 @@ TEST(FindCheckpointToResume, AFolderThatIsBeingWrittenIsNoCheckpoint) {
   header.shards = 1;
   const std::vector<float> numbers = {1};
   ShardSnapshot snapshot{9, {{StateKind::kStart, 0, 0, 0, nullptr, numbers}}};
-  ASSERT_TRUE(SaveShard(files, kFolder, header, snapshot).ok());
+  ASSERT_TRUE(SaveShard(files, kResumed, header, snapshot).ok());
   EXPECT_EQ(Found(files, "auto"), 3);
 }
 

@@ -10,13 +10,13 @@ namespace {
 
 using testing::HasSubstr;
 
-class HandClock : public Clock {
+class ViewClock : public Clock {
  public:
   TimeUs NowUs() const override { return now; }
   TimeUs now = 0;
 };
 
-ProcessSnapshot OfServer0() {
+ProcessSnapshot ViewOfServer0() {
   ProcessSnapshot snapshot;
   snapshot.ready = true;
   snapshot.job.emplace();
@@ -28,7 +28,7 @@ ProcessSnapshot OfServer0() {
 }
 
 TEST(ProcessView, AHealthyLoopTurns) {
-  HandClock clock;
+  ViewClock clock;
   ProcessView view({"kumo-server", "server-0", "1", "abc"}, &clock);
   EXPECT_EQ(view.Answer("/healthz").code, 200) << "it starts";
   view.Turned(0);
@@ -42,7 +42,7 @@ TEST(ProcessView, AHealthyLoopTurns) {
 }
 
 TEST(ProcessView, IsReadyWhenItSaysSoAndElseNamesWhatItWaitsFor) {
-  HandClock clock;
+  ViewClock clock;
   ProcessView view({"kumo-server", "server-1", "1", "abc"}, &clock);
   EXPECT_EQ(view.Answer("/readyz").code, 503);
   ProcessSnapshot snapshot;
@@ -56,14 +56,14 @@ TEST(ProcessView, IsReadyWhenItSaysSoAndElseNamesWhatItWaitsFor) {
 }
 
 TEST(ProcessView, OnlyServer0ShowsTheJob) {
-  HandClock clock;
+  ViewClock clock;
   ProcessView worker({"kumo-worker", "worker-0", "1", "abc"}, &clock);
   for (const char* path : {"/", "/page.js", "/status.json", "/history.json"}) {
     EXPECT_EQ(worker.Answer(path).code, 404) << path;
   }
   ProcessView server({"kumo-server", "server-0", "1", "abc"}, &clock);
   EXPECT_EQ(server.Answer("/status.json").code, 503) << "there is nothing yet";
-  server.Publish(OfServer0(), 0);
+  server.Publish(ViewOfServer0(), 0);
   for (const char* path :
        {"/", "/page.js", "/page.css", "/chart.js", "/status.json", "/history.json", "/metrics"}) {
     EXPECT_EQ(server.Answer(path).code, 200) << path;
@@ -75,12 +75,12 @@ TEST(ProcessView, OnlyServer0ShowsTheJob) {
 }
 
 TEST(ProcessView, ATextIsMadeOnceASnapshotAndASecond) {
-  HandClock clock;
+  ViewClock clock;
   ProcessView view({"kumo-server", "server-0", "1", "abc"}, &clock);
-  view.Publish(OfServer0(), 0);
+  view.Publish(ViewOfServer0(), 0);
   const auto first = view.Answer("/metrics").body;
   EXPECT_EQ(view.Answer("/metrics").body, first);
-  view.Publish(OfServer0(), 0);
+  view.Publish(ViewOfServer0(), 0);
   EXPECT_NE(view.Answer("/metrics").body, first);
 }
 
@@ -91,21 +91,21 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const ProcessTitle kTitle = {"kumo-server", "server-0", "1", "abc"};
+const ProcessTitle kViewTitle = {"kumo-server", "server-0", "1", "abc"};
 
 TEST(ShownProcess, ShowsNothingWhereNobodyAsksForIt) {
   const SteadyClock clock;
-  const auto shown = ShownProcess::Start("", "http.address", kTitle, &clock);
+  const auto shown = ShownProcess::Start("", "http.address", kViewTitle, &clock);
   ASSERT_TRUE(shown.ok());
   EXPECT_EQ(*shown, nullptr);
 }
 
 TEST(ShownProcess, AnAddressThatIsTakenIsAnErrorOfWhoAskedForIt) {
   const SteadyClock clock;
-  const auto first = ShownProcess::Start("127.0.0.1:0", "--http", kTitle, &clock);
+  const auto first = ShownProcess::Start("127.0.0.1:0", "--http", kViewTitle, &clock);
   ASSERT_TRUE(first.ok());
   const std::string taken = (*first)->address();
-  const auto second = ShownProcess::Start(taken, "http.address", kTitle, &clock);
+  const auto second = ShownProcess::Start(taken, "http.address", kViewTitle, &clock);
   EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
   EXPECT_THAT(second.status().message(), StartsWith("http.address"));
   EXPECT_THAT(second.status().message(), HasSubstr(taken));
@@ -113,10 +113,10 @@ TEST(ShownProcess, AnAddressThatIsTakenIsAnErrorOfWhoAskedForIt) {
 
 TEST(ShownProcess, ABrowserIsGivenANameThatItCanConnectTo) {
   const SteadyClock clock;
-  const auto local = ShownProcess::Start("127.0.0.1:0", "--http", kTitle, &clock);
+  const auto local = ShownProcess::Start("127.0.0.1:0", "--http", kViewTitle, &clock);
   ASSERT_TRUE(local.ok());
   EXPECT_EQ((*local)->Url("gpu-7"), "http://" + (*local)->address() + "/");
-  const auto open = ShownProcess::Start("*:0", "--http", kTitle, &clock);
+  const auto open = ShownProcess::Start("*:0", "--http", kViewTitle, &clock);
   ASSERT_TRUE(open.ok());
   const std::string address = (*open)->address();
   EXPECT_EQ((*open)->Url("gpu-7"), "http://gpu-7" + address.substr(address.rfind(':')) + "/");

@@ -20,7 +20,7 @@ class FakeClock : public Clock {
   TimeUs now_us = 5 * kSecond;
 };
 
-class FakeConsole : public Console {
+class RecorderConsole : public Console {
  public:
   int Width() const override { return 0; }
   void Write(std::string_view text) override { written += text; }
@@ -75,7 +75,7 @@ class RunRecorderTest : public testing::Test {
   RunRecorderSettings settings_;
   MemoryFileSystem files_;
   FakeClock clock_;
-  FakeConsole console_;
+  RecorderConsole console_;
 };
 
 TEST_F(RunRecorderTest, AnEpochGoesEverywhere) {

@@ -354,13 +354,13 @@ TEST_F(HostilePeerTest, AMessageWithoutEndIsCutOff) {
   // Frames of 1 MiB, each promising another.
   std::string frame("\x03\0\0\0\0\0\x10\0\0", 9);
   frame += std::string(1 << 20, 'x');
-  constexpr int kMost = 2048;  // MiB; the guard's limit is about 200, and it looks every 100 ms
+  constexpr int kMostMebibytes = 2048;  // the guard's limit is about 200; it looks every 100 ms
   int sent = 0;
-  for (; sent < kMost; ++sent) {
+  for (; sent < kMostMebibytes; ++sent) {
     if (send(fd, frame.data(), frame.size(), MSG_NOSIGNAL) < 0) break;
     server_.Poll(0);
   }
-  EXPECT_LT(sent, kMost) << "MiB were taken";
+  EXPECT_LT(sent, kMostMebibytes) << "MiB were taken";
   EXPECT_GT(sent, 64) << "an honest peer may have that much under way";
   close(fd);
   ExpectService();

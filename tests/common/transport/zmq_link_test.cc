@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr TimeUs kPatience = 20 * kSecond;
+constexpr TimeUs kLinkPatience = 20 * kSecond;
 
 std::string TextOf(const Payload& payload) {
   return {reinterpret_cast<const char*>(payload.bytes.data()), payload.bytes.size()};
@@ -47,7 +47,7 @@ class ZmqLinkTest : public testing::TestWithParam<const char*> {
   // Both sides' events, until something holds.
   bool RunUntil(ZmqLink* server, ZmqLink* client, const std::function<bool()>& done) {
     const SteadyClock clock;
-    for (const TimeUs limit = clock.NowUs() + kPatience; clock.NowUs() < limit; usleep(100)) {
+    for (const TimeUs limit = clock.NowUs() + kLinkPatience; clock.NowUs() < limit; usleep(100)) {
       server->HandleEvents(nullptr);
       client->HandleEvents([&](const PeerName& peer) { connected_.push_back(peer); });
       if (done()) return true;
