@@ -43,10 +43,10 @@ JobSize SizeIn(const std::string& output, std::vector<std::string>* others) {
   JobSize size;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
-    Struct said;
-    if (line.starts_with("{") && google::protobuf::util::JsonStringToMessage(line, &said).ok()) {
-      size = {WholeNumber(said, "parameters"), WholeNumber(said, "chunks"), NeedIn(said, "worker"),
-              NeedIn(said, "server")};
+    Struct answer;
+    if (line.starts_with("{") && google::protobuf::util::JsonStringToMessage(line, &answer).ok()) {
+      size = {WholeNumber(answer, "parameters"), WholeNumber(answer, "chunks"),
+              NeedIn(answer, "worker"), NeedIn(answer, "server")};
     } else if (others != nullptr) {
       others->push_back(line);
     }
@@ -77,8 +77,9 @@ ChildSpec WorkerThatSays(const std::string& option, const JobArguments& args,
 JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
                 const PlannedJob& job, Preflight* result) {
   ChildSpec spec = WorkerThatSays("--check", args, job);
-  if (!device.empty())
+  if (!device.empty()) {
     spec.command.insert(spec.command.end(), {"--set", "network.device=" + device});
+  }
   std::string output;
   const Result<ChildEnd> end = RunChild(spec, &output);
   // CheckPrograms reports a missing program.

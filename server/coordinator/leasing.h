@@ -34,7 +34,7 @@ namespace kumo {
 // Owned by the Coordinator; one thread.
 class RoundClock {
  public:
-  // Something other than a round's end: training begins or goes on, an evaluation has come.
+  // The job moved without closing a round: training begins or goes on, or an evaluation has come.
   void Moved(TimeUs now) { moved_at_ = now; }
   // A round has closed.
   void OnClosed(TimeUs now);

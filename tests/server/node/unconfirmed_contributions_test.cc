@@ -40,7 +40,7 @@ TEST(UnconfirmedContributions, WhatIsNeverBorneOutIsDroppedWhenItsTimeIsUp) {
   UnconfirmedContributions unconfirmed;
   const TimeUs limit = UnconfirmedContributions::kPatience;
   unconfirmed.Keep(Push("worker/a/1", 0, 5, 0, 0));
-  unconfirmed.Keep(Push("worker/a/1", 0, 5, 0, limit));  // a copy: its time goes on
+  unconfirmed.Keep(Push("worker/a/1", 0, 5, 0, limit));  // a copy keeps the time of the first
   unconfirmed.Keep(Push("worker/b/1", 0, 5, 0, limit));
   const auto due = unconfirmed.TakeDue(limit + 1);
   ASSERT_EQ(due.size(), 1u);
