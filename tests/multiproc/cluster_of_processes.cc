@@ -141,7 +141,8 @@ void ClusterOfProcesses::Start(const std::string& id, const std::string& binary,
     ADD_FAILURE() << pid.status().message();
     return;
   }
-  processes_[id] = Process{*pid, false, {}};
+  processes_[id] = {};
+  processes_[id].pid = *pid;
 }
 
 void ClusterOfProcesses::StartServer(int index) {
@@ -168,7 +169,10 @@ void ClusterOfProcesses::StartAll(int workers) {
 }
 
 void ClusterOfProcesses::Signal(const std::string& id, int signal) {
-  kill(processes_.at(id).pid, signal);
+  Process& process = processes_.at(id);
+  if (signal == SIGSTOP) process.frozen = true;
+  if (signal == SIGCONT) process.frozen = false;
+  kill(process.pid, signal);
 }
 
 bool ClusterOfProcesses::Reap(Process* process, bool block) {
@@ -239,9 +243,21 @@ bool ClusterOfProcesses::WaitUntil(const std::function<bool()>& condition,
   return false;
 }
 
+void ClusterOfProcesses::SignalWorkers(int signal) {
+  for (const auto& [id, process] : processes_) {
+    if (!process.ended && !process.frozen && id.starts_with("worker-")) kill(process.pid, signal);
+  }
+}
+
 bool ClusterOfProcesses::WaitForRound(int64_t round) {
+  // Frozen while the question is on its way: a small job on a busy machine else ends between two
+  // answers.
+  bool answers = false;
   return WaitUntil([&] {
+    if (answers) SignalWorkers(SIGSTOP);
     const wire::JobStatus status = Status();
+    if (answers) SignalWorkers(SIGCONT);
+    answers = !status.phase().empty();
     return status.round() >= round && status.phase() == "training";
   });
 }

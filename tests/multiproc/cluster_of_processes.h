@@ -73,7 +73,7 @@ class ClusterOfProcesses {
   // Asks again and again; false when the limit or the end of a process (the job's) comes first.
   bool WaitUntil(const std::function<bool()>& condition, const std::string& process = "server-0");
   // Waits until the coordinator is at `round` at least; false when the limit or the job's end comes
-  // first.
+  // first. Workers train in short slices meanwhile, so that the job is not much further then.
   bool WaitForRound(int64_t round);
 
   // The weights of the newest checkpoint that are evaluated, as one flat vector.
@@ -83,9 +83,11 @@ class ClusterOfProcesses {
   struct Process {
     pid_t pid = -1;
     bool ended = false;
+    bool frozen = false;  // by the test
     Ended end;
   };
   bool Reap(Process* process, bool block);
+  void SignalWorkers(int signal);
   std::string OutputFile(const std::string& id) const { return Path(id + ".output"); }
 
   std::string folder_;
