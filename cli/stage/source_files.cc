@@ -9,13 +9,12 @@
 #include <system_error>
 
 #include "common/base/file.h"
+#include "common/base/folder_walk.h"
 #include "common/base/printable.h"
 
 namespace kumo {
 namespace {
 
-// Deeper than any data set: reached only through a link to a folder above.
-constexpr int kDeepest = 64;
 constexpr int64_t kNanoseconds = 1'000'000'000;
 
 // stat, which follows links; st_mode is 0 on an error.
@@ -36,31 +35,31 @@ SourceFile FileOf(const struct stat& found, std::string path) {
           found.st_mtim.tv_sec * kNanoseconds + found.st_mtim.tv_nsec};
 }
 
-Status ListFolder(const std::string& folder, const std::string& below, int depth,
-                  std::vector<SourceFile>* files) {
-  if (depth > kDeepest) {
-    return FailedPrecondition(Printable(folder) + ": more than " + std::to_string(kDeepest) +
-                              " folders deep; check for a link to a folder above it");
-  }
-  PosixFileSystem disk;
-  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, disk.List(folder));
-  for (const std::string& name : names) {
-    if (name.starts_with("..") || name == kStagingFolder) continue;
-    const std::string path = JoinPath(folder, name);
-    if (!IsName(name)) {
+// The regular files below `folder`.
+Result<std::vector<SourceFile>> ListFolder(const std::string& folder) {
+  std::vector<SourceFile> files;
+  Status failed = OkStatus();
+  const auto take = [&](const FolderEntry& entry) -> Status {
+    const std::string path = JoinPath(folder, entry.path);
+    if (!IsName(std::filesystem::path(entry.path).filename().string())) {
       return FailedPrecondition(Printable(path) + ": a control character in a file's name");
     }
-    KUMO_ASSIGN_OR_RETURN(const struct stat found, Look(path));
-    const std::string relative = below.empty() ? name : JoinPath(below, name);
-    if (S_ISDIR(found.st_mode)) {
-      KUMO_RETURN_IF_ERROR(ListFolder(path, relative, depth + 1, files));
-    } else if (S_ISREG(found.st_mode)) {
-      files->push_back(FileOf(found, relative));
-    } else {
-      return FailedPrecondition(path + " is neither a file nor a folder, so it cannot be staged");
+    if (entry.kind == FolderEntry::Kind::kUnusable) {
+      return FailedPrecondition(Printable(path) + " " + entry.why + ", so it cannot be staged");
     }
-  }
-  return OkStatus();
+    if (entry.kind != FolderEntry::Kind::kFile) return OkStatus();
+    KUMO_ASSIGN_OR_RETURN(const struct stat found, Look(path));
+    files.push_back(FileOf(found, entry.path));
+    return OkStatus();
+  };
+  KUMO_RETURN_IF_ERROR(WalkFolder(folder, [&](const FolderEntry& entry) {
+    const std::string name = std::filesystem::path(entry.path).filename();
+    if (!failed.ok() || name.starts_with("..") || name == kStagingFolder) return false;
+    failed = take(entry);
+    return failed.ok();
+  }));
+  if (!failed.ok()) return failed;
+  return files;
 }
 
 }  // namespace
@@ -75,7 +74,7 @@ Result<Source> ListSource(const std::string& source) {
     return FailedPrecondition(source + " is neither a file nor a folder, so it cannot be staged");
   }
   Source listed{source, {}};
-  KUMO_RETURN_IF_ERROR(ListFolder(source, "", 0, &listed.files));
+  KUMO_ASSIGN_OR_RETURN(listed.files, ListFolder(source));
   if (listed.files.empty()) {
     return FailedPrecondition(source + " contains no files; check that the volume is mounted");
   }

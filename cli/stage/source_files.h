@@ -25,7 +25,7 @@ struct Source {
 // Lists the regular files of `source`, a folder or one file, following links. Skips names that
 // begin with "..", where Kubernetes keeps the versions of a volume, and the folder of an earlier
 // staging. NotFound if there is nothing; FailedPrecondition, naming it, for special files, dangling
-// or circular links, names with control characters, and folders without files.
+// links, links to a folder above, names with control characters, and folders without files.
 Result<Source> ListSource(const std::string& source);
 
 // The current state of a file; the same errors.
