@@ -93,7 +93,7 @@ Preflight LookAhead(const LaunchArguments& args, const PlannedJob& job) {
   CheckStart(args.job, job, /*size=*/{}, &files, &preflight);
   const Result<MemoryRoom> room = RoomOnMachine();
   if (room.ok() && preflight.problems.empty()) {
-    CheckMemory(job, MemoryByWorker(args.job, job), *room, &preflight);
+    CheckMemory(job, MemoryByWorker(args.job, job, &preflight), *room, &preflight);
   }
   return preflight;
 }
@@ -150,7 +150,8 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
   if (preflight.problems.empty()) {
     const Result<Outcome> outcome = Launch(environment, arguments, job, preflight.notes);
     if (outcome.ok()) {
-      return SayEnd(environment, exit_reporter, arguments, job.loaded.experiment, *outcome);
+      return SayEnd(environment, exit_reporter, arguments, job.loaded.experiment, *outcome,
+                    preflight.notes);
     }
     preflight.problems.push_back(outcome.status());
   }

@@ -13,6 +13,7 @@
 #include "common/settings/command_line.h"
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
+#include "common/settings/settings_json.h"
 #include "data/commands.h"
 #include "data/contact_sheet.h"
 #include "data/data_summary.h"
@@ -76,6 +77,9 @@ void PrintSet(const char* title, const Shown& set) {
   if (FindField(set.dataset.fields(), kTokensField) >= 0) {
     std::printf("%-10s  vocabulary: %d\n", "", set.dataset.classes());
   }
+  for (const std::string& line : set.dataset.notes().Lines()) {
+    std::printf("%-10s  %s\n", "", line.c_str());
+  }
   const DataSummary& summary = set.summary;
   for (size_t c = 0; c < summary.mean.size(); ++c) {
     std::printf("%-10s  channel %zu: mean %.2f, deviation %.2f\n", "", c, summary.mean[c],
@@ -109,6 +113,18 @@ JsonArray NumbersOf(std::span<const double> values) {
   return numbers;
 }
 
+JsonFields ToFields(const LeftOut& left_out) {
+  JsonFields endings;
+  for (const auto& [ending, files] : left_out.endings) endings.Add(ending, files);
+  return JsonFields()
+      .Add("files", left_out.files)
+      .Add("endings", endings)
+      .Add("hidden_files", left_out.hidden_files)
+      .Add("hidden_folders", left_out.hidden_folders)
+      .Add("unusable", ToJsonArray(left_out.unusable))
+      .Add("empty_classes", ToJsonArray(left_out.empty_classes));
+}
+
 JsonFields ToFields(const Shown& set) {
   JsonArray classes;
   for (int64_t c = 0; c < set.dataset.classes(); ++c) {
@@ -124,7 +140,9 @@ JsonFields ToFields(const Shown& set) {
       .Add("mean", NumbersOf(set.summary.mean))
       .Add("deviation", NumbersOf(set.summary.deviation))
       .Add("label_mean", NumbersOf(set.summary.label_mean))
-      .Add("label_deviation", NumbersOf(set.summary.label_deviation));
+      .Add("label_deviation", NumbersOf(set.summary.label_deviation))
+      .Add("left_out", ToFields(set.dataset.notes().left_out))
+      .Add("notes", ToJsonArray(set.dataset.notes().remarks));
 }
 
 Status Show(const Arguments& arguments) {

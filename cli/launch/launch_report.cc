@@ -37,11 +37,13 @@ std::string HowToGoOn(const std::string& checkpoint, const Experiment& experimen
   return "; the same command resumes from " + checkpoint;
 }
 
-void PrintJson(const Outcome& outcome, const std::string& output, const JobResult& result) {
+void PrintJson(const Outcome& outcome, const std::string& output, const JobResult& result,
+               const std::vector<std::string>& notes) {
   const char* word = outcome.code == 0 ? "done" : outcome.stopped ? "stopped" : "failed";
   JsonFields report;
   report.Add("outcome", word).Add("exit_code", outcome.code).Add("reason", outcome.words);
-  report.Add("warnings", ToJsonArray(outcome.warnings)).Add("output", output);
+  report.Add("notes", ToJsonArray(notes)).Add("warnings", ToJsonArray(outcome.warnings));
+  report.Add("output", output);
   const RawJson null{"null"};
   report.Add("checkpoint", result.checkpoint.empty() ? null : RawJson{ToJson(result.checkpoint)});
   report.Add("epoch", result.figures.empty() ? null : RawJson{result.figures});
@@ -92,7 +94,8 @@ int SayRefusal(const CliEnvironment& environment, const ExitReporter& exit_repor
 }
 
 int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
-           const LaunchArguments& args, const Experiment& experiment, Outcome outcome) {
+           const LaunchArguments& args, const Experiment& experiment, Outcome outcome,
+           const std::vector<std::string>& notes) {
   const std::string& output_directory = experiment.output.directory;
   PosixFileSystem files;
   const JobResult result = ReadJobResult(files, output_directory);
@@ -103,7 +106,7 @@ int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
       outcome.stopped ? !outcome.explained : failed && !outcome.done && !result.checkpoint.empty();
   if (says) outcome.words += HowToGoOn(result.checkpoint, experiment);
   if (args.job.json) {
-    PrintJson(outcome, output_directory, result);
+    PrintJson(outcome, output_directory, result, notes);
   } else if (args.quiet && outcome.code == 0) {
     Print(environment, DoneLine(result));
   }

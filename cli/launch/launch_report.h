@@ -25,9 +25,10 @@ void SayBeside(const CliEnvironment& environment, const std::string& line);
 int SayRefusal(const CliEnvironment& environment, const ExitReporter& exit_reporter,
                const LaunchArguments& args, const std::vector<Status>& problems);
 
-// Reports the outcome of the job. Returns the exit code.
+// Reports the outcome of the job. notes: those of the preflight checks. Returns the exit code.
 int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
-           const LaunchArguments& args, const Experiment& experiment, Outcome outcome);
+           const LaunchArguments& args, const Experiment& experiment, Outcome outcome,
+           const std::vector<std::string>& notes);
 
 // Result of a job, read from its output folder after its processes have ended.
 struct JobResult {

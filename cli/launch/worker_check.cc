@@ -20,6 +20,8 @@ namespace {
 
 using google::protobuf::Struct;
 
+constexpr std::string_view kWarning = Logging::kWarning;
+
 int64_t WholeNumber(const Struct& object, const std::string& name) {
   const auto field = object.fields().find(name);
   if (field == object.fields().end()) return 0;
@@ -38,7 +40,7 @@ JobSize::Memory NeedIn(const Struct& object, const std::string& whose) {
           most == need.fields().end() ? "" : most->second.string_value()};
 }
 
-// Parses the JSON line of a worker's output. others: receives the lines for people, unless null.
+// Parses the JSON line of a worker's output. others: receives the lines for people.
 JobSize SizeIn(const std::string& output, std::vector<std::string>* others) {
   JobSize size;
   std::istringstream lines(output);
@@ -47,7 +49,7 @@ JobSize SizeIn(const std::string& output, std::vector<std::string>* others) {
     if (line.starts_with("{") && google::protobuf::util::JsonStringToMessage(line, &answer).ok()) {
       size = {WholeNumber(answer, "parameters"), WholeNumber(answer, "chunks"),
               NeedIn(answer, "worker"), NeedIn(answer, "server")};
-    } else if (others != nullptr) {
+    } else {
       others->push_back(line);
     }
   }
@@ -91,7 +93,6 @@ JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
   }
   std::vector<std::string> lines;
   const JobSize size = SizeIn(output, &lines);
-  constexpr std::string_view kWarning = Logging::kWarning;
   for (const std::string& line : lines) {
     if (!first && !IsAboutDevice(line)) continue;
     if (line.starts_with(kWarning)) {
@@ -125,7 +126,7 @@ JobSize CheckByWorker(const JobArguments& args, const PlannedJob& job, Preflight
   return size;
 }
 
-JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job) {
+JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result) {
   ChildSpec spec = WorkerThatSays("--memory", args, job);
   if (!args.devices.empty()) {
     spec.command.insert(spec.command.end(), {"--set", "network.device=" + args.devices.front()});
@@ -133,7 +134,12 @@ JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job) {
   std::string output;
   const Result<ChildEnd> end = RunChild(spec, &output);
   if (!end.ok() || end->code != 0) return {};
-  return SizeIn(output, nullptr);
+  std::vector<std::string> lines;
+  const JobSize size = SizeIn(output, &lines);
+  for (const std::string& line : lines) {
+    if (line.starts_with(kWarning)) result->notes.push_back(line.substr(kWarning.size()));
+  }
+  return size;
 }
 
 }  // namespace kumo

@@ -13,7 +13,8 @@ namespace kumo {
 JobSize CheckByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result);
 
 // The memory needs of the job's processes, which kumo-worker computes in a moment. Empty if it
-// cannot; the started processes then report the reason.
-JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job);
+// cannot; the started processes then report the reason. Adds the worker's warnings about the data
+// to result->notes.
+JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result);
 
 }  // namespace kumo

@@ -1,165 +1,25 @@
 #include "data/readers/image_files.h"
 
-#include <archive.h>
-#include <archive_entry.h>
-
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "common/base/file.h"
+#include "common/base/folder_walk.h"
 
 namespace kumo {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBlockBytes = 256 << 10;  // per read of an archive
-constexpr size_t kTarRecord = 512;
 constexpr int64_t kMaxFiles = int64_t{1} << 28;
-
-Status TooLong(const std::string& name) {
-  return InvalidArgument(name + ": exceeds " + std::to_string(kMaxImageFileBytes) +
-                         " bytes, the limit of an image file");
-}
-
-// Sequential reader of an archive.
-class ArchiveWalk {
- public:
-  static Result<ArchiveWalk> Open(const std::string& path) {
-    ArchiveWalk walk(path);
-    archive* handle = walk.handle_.get();
-    if (handle == nullptr) return ResourceExhausted(path + ": no memory to read it");
-    archive_read_support_filter_gzip(handle);
-    archive_read_support_format_tar(handle);
-    // Requires the directory at the end: without it a zip file is truncated.
-    archive_read_support_format_zip_seekable(handle);
-    if (archive_read_open_filename(handle, path.c_str(), kBlockBytes) != ARCHIVE_OK) {
-      return walk.Damaged();
-    }
-    return walk;
-  }
-
-  // The name of the next regular file; none at the end.
-  Result<std::optional<std::string>> Next() {
-    for (;;) {
-      const int code = archive_read_next_header(handle_.get(), &entry_);
-      if (code == ARCHIVE_EOF) return CheckEnd();
-      if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return Damaged();
-      if (archive_entry_filetype(entry_) != AE_IFREG) continue;
-      // Without a locale only the form in which the archive was made is available.
-      const char* name = archive_entry_pathname(entry_);
-      if (name == nullptr) name = archive_entry_pathname_utf8(entry_);
-      if (name == nullptr) continue;
-      std::string_view text = name;
-      while (text.starts_with("./")) text.remove_prefix(2);
-      name_ = text;
-      return std::optional<std::string>(name_);
-    }
-  }
-
-  // The content of the file that Next() named, valid until the next call. InvalidArgument if it is
-  // too long; any other error is the archive's.
-  Result<std::span<const uint8_t>> Content() {
-    if (archive_entry_size(entry_) > kMaxImageFileBytes) return TooLong(path_ + "/" + name_);
-    content_.clear();
-    for (;;) {
-      const void* block = nullptr;
-      size_t size = 0;
-      la_int64_t offset = 0;
-      const int code = archive_read_data_block(handle_.get(), &block, &size, &offset);
-      if (code == ARCHIVE_EOF) break;
-      if (code != ARCHIVE_OK) return Damaged();
-      // Holes of a sparse file.
-      if (offset < std::ssize(content_) ||
-          offset + static_cast<int64_t>(size) > kMaxImageFileBytes) {
-        return TooLong(path_ + "/" + name_);
-      }
-      content_.resize(static_cast<size_t>(offset));
-      const auto* bytes = static_cast<const uint8_t*>(block);
-      content_.insert(content_.end(), bytes, bytes + size);
-    }
-    return std::span<const uint8_t>(content_);
-  }
-
-  // The location of the file that Next() named.
-  Result<ArchivePlace> Place() {
-    archive* handle = handle_.get();
-    const auto cannot = [this](const std::string& why) {
-      return FailedPrecondition(
-          path_ + ": " + why +
-          ", so images cannot be decoded individually (data.decode = "
-          "demand, data.crop_area, data.shorter_side); unpack it, or repack it "
-          "as plain .tar or .zip");
-    };
-    if (archive_filter_count(handle) > 1) return cannot("it is compressed as a whole");
-    if (archive_entry_is_encrypted(entry_) != 0) return cannot("it is encrypted");
-    if (archive_entry_sparse_count(entry_) > 0) return cannot(name_ + " has holes");
-    ArchivePlace place;
-    place.size = archive_entry_size(entry_);
-    if (place.size > kMaxImageFileBytes) return TooLong(path_ + "/" + name_);
-    // The bytes read so far end with the file's header.
-    place.offset = archive_filter_bytes(handle, 0);
-    if ((archive_format(handle) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_ZIP) {
-      const std::string format = archive_format_name(handle);  // "ZIP 2.0 (deflation)"
-      place.deflated = format.ends_with("(deflation)");
-      if (!place.deflated && !format.ends_with("(uncompressed)")) {
-        return cannot(name_ + " is compressed by another method than deflate, " + format);
-      }
-    }
-    return place;
-  }
-
- private:
-  struct Free {
-    void operator()(archive* handle) const { archive_read_free(handle); }
-  };
-
-  explicit ArchiveWalk(std::string path) : path_(std::move(path)), handle_(archive_read_new()) {}
-
-  Status Damaged() const {
-    const char* reason = archive_error_string(handle_.get());
-    return DataLoss(path_ + ": the tar, tar.gz or zip archive is damaged (" +
-                    (reason == nullptr ? "no reason given" : reason) +
-                    (name_.empty() ? "" : ", after " + name_) + "); download or create it again");
-  }
-
-  // The end of a compressed tar is verified by the compression; that of a plain tar is two empty
-  // records.
-  Result<std::optional<std::string>> CheckEnd() const {
-    const bool tar =
-        (archive_format(handle_.get()) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
-    if (tar && archive_filter_count(handle_.get()) == 1) {
-      PosixFileSystem files;
-      KUMO_ASSIGN_OR_RETURN(const auto file, files.OpenForReading(path_));
-      std::array<std::byte, 2 * kTarRecord> end{};
-      bool whole = file->size() >= end.size() && file->size() % kTarRecord == 0;
-      if (whole) {
-        KUMO_RETURN_IF_ERROR(file->Read(file->size() - end.size(), end));
-        whole = std::ranges::all_of(end, [](std::byte b) { return b == std::byte{0}; });
-      }
-      if (!whole) {
-        return DataLoss(path_ +
-                        ": the empty records at the end of the tar archive are missing, so it "
-                        "is truncated; download or create it again");
-      }
-    }
-    return std::optional<std::string>();
-  }
-
-  std::string path_;
-  std::unique_ptr<archive, Free> handle_;
-  archive_entry* entry_ = nullptr;  // of the handle
-  std::string name_;
-  std::vector<uint8_t> content_;
-};
+constexpr int kMostLinks = 8;  // from one link to the next
 
 // The name relative to the folder `inside`; none for files elsewhere.
 std::optional<std::string> Below(const std::string& inside, const std::string& name) {
@@ -170,30 +30,181 @@ std::optional<std::string> Below(const std::string& inside, const std::string& n
   return name.substr(inside.size() + 1);
 }
 
-Result<std::vector<std::string>> ListArchive(const ImageContainer& container) {
-  KUMO_ASSIGN_OR_RETURN(ArchiveWalk walk, ArchiveWalk::Open(container.path));
-  std::vector<std::string> names;
-  for (;;) {
-    KUMO_ASSIGN_OR_RETURN(const std::optional<std::string> name, walk.Next());
-    if (!name) return names;
-    const std::optional<std::string> below = Below(container.inside, *name);
-    if (below && IsImageName(*below)) names.push_back(*below);
-  }
+std::string_view LastPart(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? path : path.substr(slash + 1);
 }
 
-Result<std::vector<std::string>> ListFolder(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  fs::recursive_directory_iterator walk(folder, fs::directory_options::follow_directory_symlink,
-                                        error);
-  for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
-    const std::string name = walk->path().string().substr(folder.size() + 1);
-    std::error_code unknown;
-    if (IsImageName(name) && walk->is_regular_file(unknown)) names.push_back(name);
-    if (std::ssize(names) > kMaxFiles) return ResourceExhausted(folder + ": too many files");
+// True for names of files and folders that programs keep for themselves.
+bool IsHidden(std::string_view name) {
+  return name.starts_with('.') || name == "__MACOSX" || name == "@eaDir";
+}
+
+// The first hidden folder in a file's path.
+std::optional<std::string> HiddenFolderOf(const std::string& path) {
+  size_t begin = 0;
+  for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', begin)) {
+    if (IsHidden(std::string_view(path).substr(begin, slash - begin))) return path.substr(0, slash);
+    begin = slash + 1;
   }
-  if (error) return Unavailable(folder + ": cannot list the folder: " + error.message());
-  return names;
+  return std::nullopt;
+}
+
+// Collects the entries of a container, which come without the content of hidden folders.
+class Lister {
+ public:
+  void AddFile(std::string path) {
+    if (IsHidden(LastPart(path))) {
+      ++listing_.left_out.hidden_files;
+    } else if (IsImageName(path)) {
+      listing_.images.push_back(std::move(path));
+    } else {
+      listing_.left_out.AddFile(path);
+    }
+    ++entries_;
+  }
+  void AddFolder(const std::string& path) {
+    if (IsHidden(LastPart(path))) {
+      ++listing_.left_out.hidden_folders;
+    } else if (path.find('/') == path.npos) {
+      listing_.folders.push_back(path);
+    }
+    ++entries_;
+  }
+  void AddUnusable(std::string path, std::string why) {
+    if (IsHidden(LastPart(path))) {
+      ++listing_.left_out.hidden_files;
+    } else {
+      listing_.unusable.push_back({std::move(path), std::move(why)});
+    }
+    ++entries_;
+  }
+  bool full() const { return entries_ > kMaxFiles; }
+
+  // Sorted.
+  ImageListing Finish() {
+    std::ranges::sort(listing_.images);
+    std::ranges::sort(listing_.unusable, {}, &ImageListing::Unusable::name);
+    std::ranges::sort(listing_.folders);
+    const auto repeated = std::ranges::unique(listing_.folders);
+    listing_.folders.erase(repeated.begin(), repeated.end());
+    return std::move(listing_);
+  }
+
+ private:
+  ImageListing listing_;
+  int64_t entries_ = 0;
+};
+
+Result<ImageListing> ListFolder(const std::string& folder) {
+  Lister lister;
+  KUMO_RETURN_IF_ERROR(WalkFolder(folder, [&lister](const FolderEntry& entry) {
+    switch (entry.kind) {
+      case FolderEntry::Kind::kFile:
+        lister.AddFile(entry.path);
+        return false;
+      case FolderEntry::Kind::kFolder:
+        lister.AddFolder(entry.path);
+        return !lister.full() && !IsHidden(LastPart(entry.path));
+      case FolderEntry::Kind::kRepeated:
+      case FolderEntry::Kind::kUnusable:
+        lister.AddUnusable(entry.path, entry.why);
+        return false;
+    }
+    return false;
+  }));
+  if (lister.full()) return ResourceExhausted(folder + ": too many files");
+  return lister.Finish();
+}
+
+// Links of an archive: names in the archive, and their targets.
+using Links = std::unordered_map<std::string, std::string>;
+
+// The file that a link leads to through at most kMostLinks links; its own target if it leads
+// nowhere.
+std::string EndOf(const Links& links, const std::string& target) {
+  std::string end = target;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const auto next = links.find(end);
+    if (next == links.end()) return end;
+    end = next->second;
+  }
+  return "";
+}
+
+// Adds the links below the container's folder, as the files or folders that they lead to.
+Status AddLinks(const ImageContainer& container, const Links& links, Lister* lister) {
+  enum class Target { kMissing, kFile, kFolder };
+  std::unordered_map<std::string, Target> targets;
+  for (const auto& [name, target] : links) targets[EndOf(links, target)] = Target::kMissing;
+  KUMO_ASSIGN_OR_RETURN(ArchiveWalk walk, ArchiveWalk::Open(container.path));
+  for (;;) {
+    KUMO_ASSIGN_OR_RETURN(const std::optional<ArchiveEntry> entry, walk.Next());
+    if (!entry) break;
+    const auto found = targets.find(entry->name);
+    if (found != targets.end() && entry->kind == ArchiveEntry::Kind::kFile) {
+      found->second = Target::kFile;
+    }
+    // A folder may have no entry of its own.
+    for (size_t slash = entry->name.find('/'); slash != std::string::npos;
+         slash = entry->name.find('/', slash + 1)) {
+      const auto above = targets.find(entry->name.substr(0, slash));
+      if (above != targets.end()) above->second = Target::kFolder;
+    }
+  }
+  for (const auto& [name, target] : links) {
+    const std::optional<std::string> below = Below(container.inside, name);
+    if (!below || HiddenFolderOf(*below)) continue;
+    switch (targets[EndOf(links, target)]) {
+      case Target::kFile:
+        lister->AddFile(*below);
+        break;
+      case Target::kFolder:
+        lister->AddUnusable(*below,
+                            "is a link to the folder " + target +
+                                ", which is not followed inside an archive; create the archive "
+                                "with the content instead of the link (tar --dereference)");
+        break;
+      case Target::kMissing:
+        lister->AddUnusable(*below, "is a link to a file that the archive does not have");
+        break;
+    }
+  }
+  return OkStatus();
+}
+
+Result<ImageListing> ListArchive(const ImageContainer& container) {
+  KUMO_ASSIGN_OR_RETURN(ArchiveWalk walk, ArchiveWalk::Open(container.path));
+  Lister lister;
+  Links links;
+  std::unordered_set<std::string> hidden, tops;  // folders
+  while (!lister.full()) {
+    KUMO_ASSIGN_OR_RETURN(std::optional<ArchiveEntry> entry, walk.Next());
+    if (!entry) break;
+    if (entry->kind == ArchiveEntry::Kind::kLink) {
+      links.emplace(std::move(entry->name), std::move(entry->target));
+      continue;
+    }
+    const std::optional<std::string> below = Below(container.inside, entry->name);
+    if (!below) continue;
+    const std::string top = below->substr(0, below->find('/'));
+    if (top.size() < below->size() && !IsHidden(top) && tops.insert(top).second) {
+      lister.AddFolder(top);
+    }
+    const bool folder = entry->kind == ArchiveEntry::Kind::kFolder;
+    if (const auto within = HiddenFolderOf(folder ? *below + "/" : *below)) {
+      if (hidden.insert(*within).second) lister.AddFolder(*within);
+    } else if (folder) {
+      lister.AddFolder(*below);
+    } else if (entry->kind == ArchiveEntry::Kind::kFile) {
+      lister.AddFile(*below);
+    } else {
+      lister.AddUnusable(*below, "is neither a file nor a folder");
+    }
+  }
+  if (lister.full()) return ResourceExhausted(container.path + ": too many files");
+  if (!links.empty()) KUMO_RETURN_IF_ERROR(AddLinks(container, links, &lister));
+  return lister.Finish();
 }
 
 Status ReadFolder(const ImageContainer& container, std::span<const std::string> names,
@@ -213,28 +224,58 @@ Status ReadFolder(const ImageContainer& container, std::span<const std::string> 
   return OkStatus();
 }
 
-// Calls `see` with each of the named files by index in the order of the archive; missing names are
-// NotFound.
 using SeeEntry = std::function<Status(ArchiveWalk& walk, std::span<const int64_t> indices)>;
-Status WalkThrough(const ImageContainer& container, std::span<const std::string> names,
-                   const SeeEntry& see,
-                   const std::function<Status(int64_t index, const Status& missing)>& see_missing) {
-  std::unordered_map<std::string_view, std::vector<int64_t>> wanted;
-  for (int64_t i = 0; i < std::ssize(names); ++i) wanted[names[i]].push_back(i);
+using SeeMissing = std::function<Status(int64_t index, const Status& missing)>;
+// Names in the archive, with the indices of the files that have this content.
+using Wanted = std::unordered_map<std::string, std::vector<int64_t>>;
+
+// Calls `see` with each wanted file in the order of the archive, and moves links to
+// `linked` under their targets' names.
+Status WalkOnce(const ImageContainer& container, const SeeEntry& see, Wanted* wanted,
+                Wanted* linked) {
   KUMO_ASSIGN_OR_RETURN(ArchiveWalk walk, ArchiveWalk::Open(container.path));
-  while (!wanted.empty()) {
-    KUMO_ASSIGN_OR_RETURN(const std::optional<std::string> name, walk.Next());
-    if (!name) break;
-    const std::optional<std::string> below = Below(container.inside, *name);
-    const auto found = below ? wanted.find(*below) : wanted.end();
-    if (found == wanted.end()) continue;
-    KUMO_RETURN_IF_ERROR(see(walk, found->second));
-    wanted.erase(found);
+  while (!wanted->empty()) {
+    KUMO_ASSIGN_OR_RETURN(const std::optional<ArchiveEntry> entry, walk.Next());
+    if (!entry) break;
+    const auto found = wanted->find(entry->name);
+    if (found == wanted->end()) continue;
+    if (entry->kind == ArchiveEntry::Kind::kFile) {
+      KUMO_RETURN_IF_ERROR(see(walk, found->second));
+    } else if (entry->kind == ArchiveEntry::Kind::kLink) {
+      std::vector<int64_t>& indices = (*linked)[entry->target];
+      indices.insert(indices.end(), found->second.begin(), found->second.end());
+    } else {
+      continue;
+    }
+    wanted->erase(found);
+  }
+  return OkStatus();
+}
+
+// Calls `see` with each of the named files by index in the order of the archive, linked ones last;
+// missing names are NotFound.
+Status WalkThrough(const ImageContainer& container, std::span<const std::string> names,
+                   const SeeEntry& see, const SeeMissing& see_missing) {
+  Wanted wanted;
+  for (int64_t i = 0; i < std::ssize(names); ++i) {
+    wanted[container.inside.empty() ? names[i] : JoinPath(container.inside, names[i])].push_back(i);
+  }
+  for (int walks = 0; !wanted.empty() && walks <= kMostLinks; ++walks) {
+    Wanted linked;
+    KUMO_RETURN_IF_ERROR(WalkOnce(container, see, &wanted, &linked));
+    for (const auto& [name, indices] : wanted) {
+      for (const int64_t index : indices) {
+        KUMO_RETURN_IF_ERROR(see_missing(
+            index, NotFound(container.Name(names[index]) + ": no such file in the archive")));
+      }
+    }
+    wanted = std::move(linked);
   }
   for (const auto& [name, indices] : wanted) {
-    const Status missing =
-        NotFound(container.Name(std::string(name)) + ": no such file in the archive");
-    for (const int64_t index : indices) KUMO_RETURN_IF_ERROR(see_missing(index, missing));
+    for (const int64_t index : indices) {
+      KUMO_RETURN_IF_ERROR(see_missing(
+          index, NotFound(container.Name(names[index]) + ": too many links, one to the next")));
+    }
   }
   return OkStatus();
 }
@@ -257,8 +298,7 @@ Status ReadArchive(const ImageContainer& container, std::span<const std::string>
 }  // namespace
 
 bool IsImageName(std::string_view name) {
-  const size_t slash = name.rfind('/');
-  const std::string_view base = slash == name.npos ? name : name.substr(slash + 1);
+  const std::string_view base = LastPart(name);
   if (base.starts_with('.')) return false;
   const size_t dot = base.rfind('.');
   if (dot == base.npos) return false;
@@ -293,15 +333,14 @@ Result<ImageContainer> FindContainer(const std::string& path) {
   return NotFound(path + ": no such folder or archive");
 }
 
-Result<std::vector<std::string>> ListImages(const ImageContainer& container) {
-  KUMO_ASSIGN_OR_RETURN(std::vector<std::string> names,
+Result<ImageListing> ListImages(const ImageContainer& container) {
+  KUMO_ASSIGN_OR_RETURN(ImageListing listing,
                         container.archive ? ListArchive(container) : ListFolder(container.path));
-  std::ranges::sort(names);
-  const auto twice = std::ranges::adjacent_find(names);
-  if (twice != names.end()) {
+  const auto twice = std::ranges::adjacent_find(listing.images);
+  if (twice != listing.images.end()) {
     return InvalidArgument(container.Name(*twice) + ": occurs more than once in the archive");
   }
-  return names;
+  return listing;
 }
 
 Status ReadImages(const ImageContainer& container, std::span<const std::string> names,

@@ -2,6 +2,9 @@
 // same path names the same set either way: sets.tar.gz/train is the folder train of the archive, or
 // of a folder with that name.
 //
+// Links are followed, in an archive those that lead to a file of the archive. A folder counts once:
+// another link to it, and a link to a folder above it, are unusable entries.
+//
 // Pure functions of the disk's contents; thread-safe.
 #pragma once
 
@@ -13,6 +16,8 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "data/readers/archive_walk.h"
+#include "data/samples/data_notes.h"
 
 namespace kumo {
 
@@ -31,27 +36,35 @@ struct ImageContainer {
 // NotFound if `path` is no folder, no archive, and not inside an archive.
 Result<ImageContainer> FindContainer(const std::string& path);
 
-// Names of its images (IsImageName), relative to the folder and sorted bytewise. DataLoss if an
-// archive is damaged or truncated.
-Result<std::vector<std::string>> ListImages(const ImageContainer& container);
+// Entries of a container. Names are relative to it and sorted bytewise.
+struct ImageListing {
+  // An entry that may hold images, but cannot be read: a link to nothing or to a folder that is
+  // counted by another name, a folder that cannot be listed, a pipe, a device.
+  struct Unusable {
+    std::string name;
+    std::string why;  // "is a link to a file that does not exist"
+  };
+
+  std::vector<std::string> images;   // by IsImageName
+  std::vector<std::string> folders;  // at the top
+  std::vector<Unusable> unusable;
+  LeftOut left_out;  // other files, hidden files and folders
+};
+
+// Lists the entries. Hidden files and folders are not entered, at any level: names that begin with
+// '.', and the folders __MACOSX and @eaDir, which hold previews. DataLoss if an archive is damaged
+// or truncated; InvalidArgument if a name in it cannot be read.
+Result<ImageListing> ListImages(const ImageContainer& container);
 
 // Receives the content of one file, by its index among the requested names, or the reason why it is
 // missing: NotFound, or InvalidArgument if it exceeds kMaxImageFileBytes. An error ends the walk.
 using SeeImage =
     std::function<Status(int64_t index, const Result<std::span<const uint8_t>>& content)>;
-inline constexpr int64_t kMaxImageFileBytes = 256 << 20;
 
 // Calls `see` with each of the named files, in the container's order. Names may repeat. The first
 // error of `see`, or DataLoss if an archive is damaged.
 Status ReadImages(const ImageContainer& container, std::span<const std::string> names,
                   const SeeImage& see);
-
-// Location of a file in an archive, for reading it on its own.
-struct ArchivePlace {
-  int64_t offset = 0;     // in the archive's file
-  int64_t size = 0;       // bytes, once unpacked
-  bool deflated = false;  // RFC 1951
-};
 
 // Locates the named files without reading them. FailedPrecondition if the archive must be unpacked
 // from its start (tar in gzip; zip methods other than deflate, or encrypted). NotFound if a name is

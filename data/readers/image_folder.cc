@@ -1,9 +1,8 @@
 #include "data/readers/all.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <iterator>
 #include <string>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -23,34 +22,41 @@ std::string Listed(const std::vector<std::string>& names) {
   return names.size() > kNamedClasses ? text + ", ..." : text;
 }
 
-// Lists folders beside the class folders that contain no images, for a message; only for real
-// folders.
-std::string FoldersWithoutImages(const ImageSet& set) {
+// The folders at the top that contain no images; class_names is sorted.
+std::vector<std::string> FoldersWithoutImages(const ImageListing& listing,
+                                              const std::vector<std::string>& class_names) {
   std::vector<std::string> names;
-  std::error_code error;
-  if (set.container.archive) return "";
-  for (std::filesystem::directory_iterator it(set.container.path, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename();
-    std::error_code unknown;
-    if (!it->is_directory(unknown) || name.starts_with('.')) continue;
-    if (!std::ranges::binary_search(set.class_names, name)) names.push_back(name);
-  }
-  if (names.empty()) return "";
-  std::ranges::sort(names);
-  return "; no images (.jpg, .jpeg, .png) are in " + Listed(names);
+  std::ranges::set_difference(listing.folders, class_names, std::back_inserter(names));
+  return names;
+}
+
+// An error for the first entry that may hold images and cannot be read.
+Status CheckUsable(const ImageSet& set, const ImageListing& listing) {
+  if (listing.unusable.empty()) return OkStatus();
+  const auto& [name, why] = listing.unusable.front();
+  const size_t others = listing.unusable.size() - 1;
+  return InvalidArgument(
+      set.container.Name(name) + " " + why +
+      (others == 0 ? "" : " (and " + std::to_string(others) + " more such entries)") +
+      "; repair or remove it, or set data.damaged = skip");
 }
 
 Result<ImageSet> FindSamples(const ReaderRequest& request) {
   ImageSet set;
   set.name = request.images;
   KUMO_ASSIGN_OR_RETURN(set.container, FindContainer(request.images));
-  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> files, ListImages(set.container));
+  KUMO_ASSIGN_OR_RETURN(ImageListing listing, ListImages(set.container));
+  if (!request.skip_damaged) KUMO_RETURN_IF_ERROR(CheckUsable(set, listing));
+  const std::vector<std::string>& files = listing.images;
+  LeftOut& left_out = set.notes.left_out;
+  left_out = std::move(listing.left_out);
+  for (const auto& [name, why] : listing.unusable) left_out.unusable.push_back(name + " " + why);
   if (files.empty()) {
     return InvalidArgument(
         request.images +
         ": contains no images (.jpg, .jpeg, .png); name the folder that contains "
-        "the class folders");
+        "the class folders" +
+        (left_out.empty() ? "" : " (" + left_out.Text() + ")"));
   }
   struct Sample {
     int64_t place;  // among the images of its class
@@ -72,12 +78,15 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
   std::ranges::sort(set.class_names);
   set.class_names.erase(std::unique(set.class_names.begin(), set.class_names.end()),
                         set.class_names.end());
+  left_out.empty_classes = FoldersWithoutImages(listing, set.class_names);
   if (std::ssize(set.class_names) != request.classes) {
-    return InvalidArgument(request.images + ": has folders of " +
-                           std::to_string(set.class_names.size()) + " classes (" +
-                           Listed(set.class_names) +
-                           "), but data.classes = " + std::to_string(request.classes) +
-                           FoldersWithoutImages(set) + "; correct data.classes or the folders");
+    const std::vector<std::string>& empty = left_out.empty_classes;
+    return InvalidArgument(
+        request.images + ": has folders of " + std::to_string(set.class_names.size()) +
+        " classes (" + Listed(set.class_names) +
+        "), but data.classes = " + std::to_string(request.classes) +
+        (empty.empty() ? "" : "; no images (.jpg, .jpeg, .png) are in " + Listed(empty)) +
+        "; correct data.classes or the folders");
   }
   std::vector<int64_t> places(set.class_names.size(), 0);
   for (const std::string& file : files) {

@@ -207,9 +207,11 @@ Result<DatasetExtents> MeasureImageSet(const ImageSet& set, const ReaderRequest&
     LOG(INFO) << set.name << ": images are decoded at each read";
     const int64_t samples = std::ssize(set.files);
     return DatasetExtents{samples, LabelledImage(target.extents),
-                          samples * static_cast<int64_t>(sizeof(int32_t)) + store->bytes()};
+                          samples * static_cast<int64_t>(sizeof(int32_t)) + store->bytes(),
+                          set.notes};
   }
   DatasetExtents extents{std::ssize(set.files), LabelledImage(target.extents)};
+  extents.notes = set.notes;
   const bool mapped =
       IsWorthSharing(set, request) &&
       CanMapUnpacked(request.cache, SharedContent(set, target, request.skip_damaged));
@@ -258,6 +260,7 @@ Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest&
                                               std::move(own), std::move(labels));
   }
   dataset->NameClasses(std::move(set.class_names));
+  dataset->Note(std::move(set.notes));
   return std::unique_ptr<Dataset>(std::move(dataset));
 }
 

@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "data/readers/image_files.h"
 #include "data/readers/registry.h"
+#include "data/samples/data_notes.h"
 
 namespace kumo {
 
@@ -19,6 +20,7 @@ struct ImageSet {
   std::vector<std::string> files;        // in the container; not empty
   std::vector<int32_t> labels;           // by file
   std::vector<std::string> class_names;  // may be empty
+  DataNotes notes;
 };
 
 // Opens the images, decoding them at the start or at each read (request.decode), with equal

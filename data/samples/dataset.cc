@@ -13,6 +13,11 @@ constexpr int64_t kSamplesAtOnce = 256;
 
 }  // namespace
 
+const DataNotes& Dataset::notes() const {
+  static const DataNotes none;
+  return none;
+}
+
 Status ForEachSample(const Dataset& dataset, int64_t most,
                      const std::function<void(const Sample&)>& see) {
   const int64_t count = std::min(most, dataset.size());

@@ -12,12 +12,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/mapped_file.h"
 #include "common/base/status.h"
 #include "common/job/fields.h"
 #include "common/job/parameter_layout.h"
+#include "data/samples/data_notes.h"
 #include "data/samples/sample.h"
 
 namespace kumo {
@@ -34,6 +36,8 @@ class Dataset {
   virtual int classes() const = 0;
   // Class names by number; empty if the files have none.
   virtual std::span<const std::string> class_names() const { return {}; }
+  // Things that the owner of the data may not have intended.
+  virtual const DataNotes& notes() const;
   // Name for messages: the source of the samples.
   virtual const std::string& name() const = 0;
 
@@ -56,6 +60,7 @@ struct DatasetExtents {
   int64_t samples = 0;
   Fields fields;
   int64_t bytes = 0;  // memory per process, without memory shared between processes
+  DataNotes notes{};
 };
 
 // Calls `see` with each sample, or, if there are more than `most`, with that many evenly spaced
@@ -72,7 +77,7 @@ Fields LabelledImage(std::vector<int64_t> extents);
 // In-memory dataset of labelled images, one byte per pixel. It owns the pixels or maps them from a
 // file.
 //
-// Immutable and thread-safe after NameClasses.
+// Immutable and thread-safe after NameClasses and Note.
 class MemoryDataset final : public Dataset {
  public:
   // Requires pixels for each label, at least one sample, and labels in [0, classes): readers check
@@ -86,11 +91,14 @@ class MemoryDataset final : public Dataset {
 
   // Call it before the dataset is shared. Requires a name per class, or none.
   void NameClasses(std::vector<std::string> names);
+  // Likewise.
+  void Note(DataNotes notes) { notes_ = std::move(notes); }
 
   int64_t size() const override { return std::ssize(labels_); }
   const Fields& fields() const override { return fields_; }
   int classes() const override { return classes_; }
   std::span<const std::string> class_names() const override { return class_names_; }
+  const DataNotes& notes() const override { return notes_; }
   const std::string& name() const override { return name_; }
   // Never fails, and copies nothing.
   Status ReadKey(const SampleKey& key, Sample* sample) const override;
@@ -109,6 +117,7 @@ class MemoryDataset final : public Dataset {
   const std::span<const uint8_t> pixels_;
   const std::vector<int32_t> labels_;
   std::vector<std::string> class_names_;
+  DataNotes notes_;
 };
 
 }  // namespace kumo

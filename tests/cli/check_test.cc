@@ -63,6 +63,16 @@ TEST_F(CheckTest, CheckSizesTheDiskByTheWorkersParameters) {
   EXPECT_THAT(ended.last_line, HasSubstr("the disk is too full"));
 }
 
+TEST_F(CheckTest, NotesOfTheWorkerAreSaidByCheckAndLaunch) {
+  const std::string note = "data.train_images: left out: 3 files (.webp 3)";
+  Script("worker", "exit 0 warning: " + note);
+  EXPECT_THAT(Run({"check", experiment_}).out, HasSubstr("\nnote    " + note + "\n"));
+  EXPECT_THAT(Run({"check", experiment_, "--json"}).out, HasSubstr("\"notes\":[\"" + note + "\"]"));
+  EXPECT_THAT(Run({"launch", experiment_}).out, HasSubstr("\nnote  " + note + "\n"));
+  EXPECT_THAT(Run({"launch", experiment_, "--json"}).out,
+              HasSubstr("\"notes\":[\"" + note + "\"]"));
+}
+
 TEST_F(CheckTest, AFolderThatARunningJobHasIsRefusedAsLaunchRefusesIt) {
   std::filesystem::create_directories(folder_ + "/out");
   const auto running = OutputLock::Take(folder_ + "/out");

@@ -117,6 +117,15 @@ TEST_F(ShowTest, CountsClassesAndMeasuresPixels) {
       HasSubstr(R"("classes":[{"name":"class0","samples":5},{"name":"class1","samples":4}])"));
 }
 
+TEST_F(ShowTest, WhateverIsLeftOutIsCounted) {
+  test::WriteFile(scratch_ / "train/class0/1.webp", {});
+  test::WriteFile(scratch_ / "train/.thumbnails/1.png", {});
+  EXPECT_THAT(Show("").output, HasSubstr("left out: 1 file (.webp 1), 1 hidden folder\n"));
+  EXPECT_THAT(Show("--json").output,
+              HasSubstr(R"("left_out":{"files":1,"endings":{".webp":1},"hidden_files":0,)"
+                        R"("hidden_folders":1,"unusable":[],"empty_classes":[]},"notes":[])"));
+}
+
 TEST_F(ShowTest, TheSheetHasARowForEachClassWithItsSamplesAsTheyAreTrainedOn) {
   const std::string sheet = scratch_ / "sheet.png";
   ASSERT_EQ(Show("--columns 5 --sheet " + Quoted(sheet)).exit_code, 0);

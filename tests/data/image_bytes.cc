@@ -23,24 +23,29 @@ Bytes Interleaved(const std::vector<int64_t>& extents, std::span<const uint8_t> 
 
 constexpr size_t kRecord = 512;
 
-// POSIX's ustar, with the empty records at its end.
-Bytes Tar(const NamedFiles& files) {
+// An entry of POSIX's ustar.
+void AppendEntry(Bytes* tar, const TarLink& entry, const Bytes& content) {
+  std::array<char, kRecord> header{};
+  std::ranges::copy(entry.name, header.begin());
+  std::snprintf(&header[100], 8, "0000644");
+  std::snprintf(&header[124], 12, "%011zo", content.size());
+  header[156] = entry.kind;
+  std::ranges::copy(entry.target, &header[157]);
+  std::ranges::copy(std::string_view("ustar\00000", 8), &header[257]);
+  std::fill_n(&header[148], 8, ' ');  // the checksum counts as spaces
+  unsigned sum = 0;
+  for (const char c : header) sum += static_cast<unsigned char>(c);
+  std::snprintf(&header[148], 8, "%06o", sum);
+  tar->insert(tar->end(), header.begin(), header.end());
+  tar->insert(tar->end(), content.begin(), content.end());
+  tar->resize((tar->size() + kRecord - 1) / kRecord * kRecord);
+}
+
+// With the empty records at its end.
+Bytes Tar(const NamedFiles& files, const std::vector<TarLink>& links) {
   Bytes tar;
-  for (const auto& [name, content] : files) {
-    std::array<char, kRecord> header{};
-    std::ranges::copy(name, header.begin());
-    std::snprintf(&header[100], 8, "0000644");
-    std::snprintf(&header[124], 12, "%011zo", content.size());
-    header[156] = '0';  // a regular file
-    std::ranges::copy(std::string_view("ustar\00000", 8), &header[257]);
-    std::fill_n(&header[148], 8, ' ');  // the checksum counts as spaces
-    unsigned sum = 0;
-    for (const char c : header) sum += static_cast<unsigned char>(c);
-    std::snprintf(&header[148], 8, "%06o", sum);
-    tar.insert(tar.end(), header.begin(), header.end());
-    tar.insert(tar.end(), content.begin(), content.end());
-    tar.resize((tar.size() + kRecord - 1) / kRecord * kRecord);
-  }
+  for (const auto& [name, content] : files) AppendEntry(&tar, {name, "", '0'}, content);
+  for (const TarLink& link : links) AppendEntry(&tar, link, {});
   tar.resize(tar.size() + 2 * kRecord);
   return tar;
 }
@@ -56,13 +61,13 @@ Bytes Deflated(const Bytes& bytes) {
 }
 
 // PKWARE's APPNOTE, with or without compression.
-Bytes Zip(const NamedFiles& files, bool deflated) {
+Bytes Zip(const NamedFiles& files, bool deflated, bool utf8 = false) {
   Bytes zip, directory;
   for (const auto& [name, content] : files) {
     const Bytes packed = deflated ? Deflated(content) : content;
     Bytes entry;            // what a file's header and its entry in the directory share
     Append(&entry, 20, 2);  // version
-    Append(&entry, 0, 2);   // flags
+    Append(&entry, utf8 ? 0x800 : 0, 2);  // flags
     Append(&entry, deflated ? 8 : 0, 2);
     Append(&entry, 0, 2 + 2);  // time, date
     Append(&entry, crc32(0, content.data(), static_cast<uInt>(content.size())), 4);
@@ -138,15 +143,21 @@ Bytes Jpeg(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels)
 Bytes Archive(Pack pack, const NamedFiles& files) {
   switch (pack) {
     case Pack::kTar:
-      return Tar(files);
+      return Tar(files, {});
     case Pack::kTarGz:
-      return Gzip(Tar(files));
+      return Gzip(Tar(files, {}));
     case Pack::kZip:
       return Zip(files, /*deflated=*/false);
     case Pack::kDeflatedZip:
       return Zip(files, /*deflated=*/true);
+    case Pack::kUtf8Zip:
+      return Zip(files, /*deflated=*/false, /*utf8=*/true);
   }
   std::abort();
+}
+
+Bytes TarWithLinks(const NamedFiles& files, const std::vector<TarLink>& links) {
+  return Tar(files, links);
 }
 
 void WriteFiles(const std::string& folder, const NamedFiles& files) {

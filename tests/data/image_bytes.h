@@ -16,9 +16,18 @@ Bytes Png(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels);
 // Quality 95, colours of full resolution.
 Bytes Jpeg(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels);
 
-enum class Pack { kTar, kTarGz, kZip, kDeflatedZip };
+// kUtf8Zip: a zip with names that are marked as UTF-8.
+enum class Pack { kTar, kTarGz, kZip, kDeflatedZip, kUtf8Zip };
 using NamedFiles = std::vector<std::pair<std::string, Bytes>>;
 Bytes Archive(Pack pack, const NamedFiles& files);
+// A link in a tar archive. kind: '1' hard (its target counts from the archive's root), '2'
+// symbolic, '5' a folder and '6' a pipe (no target).
+struct TarLink {
+  std::string name;
+  std::string target;
+  char kind = '2';
+};
+Bytes TarWithLinks(const NamedFiles& files, const std::vector<TarLink>& links);
 // The same files below a folder.
 void WriteFiles(const std::string& folder, const NamedFiles& files);
 

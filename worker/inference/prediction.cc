@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include <glog/logging.h>
+
 #include "common/base/did_you_mean.h"
 #include "common/settings/option_value.h"
 #include "data/readers/image_decoder.h"
@@ -40,13 +42,19 @@ Result<Source> SourceOf(const std::string& input) {
   }
   Source source;
   KUMO_ASSIGN_OR_RETURN(source.container, std::move(container));
-  Result<std::vector<std::string>> files = ListImages(source.container);
-  if (files.status().code() == StatusCode::kDataLoss) {
-    return InvalidArgument(files.status().message() +
+  Result<ImageListing> listing = ListImages(source.container);
+  if (listing.status().code() == StatusCode::kDataLoss) {
+    return InvalidArgument(listing.status().message() +
                            "; it is neither an image (.jpg, .jpeg, .png) nor a folder; to "
                            "continue a text with a language model use --prompt");
   }
-  KUMO_ASSIGN_OR_RETURN(source.files, std::move(files));
+  KUMO_RETURN_IF_ERROR(listing.status());
+  if (!listing->unusable.empty()) {
+    const auto& [name, why] = listing->unusable.front();
+    return InvalidArgument(source.container.Name(name) + " " + why + "; repair or remove it");
+  }
+  if (!listing->left_out.empty()) LOG(WARNING) << input << ": " << listing->left_out.Text();
+  source.files = std::move(listing->images);
   if (source.files.empty()) {
     return InvalidArgument(input + ": contains no images (.jpg, .jpeg, .png)");
   }

@@ -137,7 +137,14 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
     AddVectors(experiment, spec, optimiser->slots(), partitions, &worker);
   }
   AddMessages(experiment, spec, partitions, &worker);
-  return JobMemory{std::move(worker), MemoryOfServer(experiment, spec, servers)};
+  JobMemory memory{std::move(worker), MemoryOfServer(experiment, spec, servers)};
+  for (const std::string& line : data.train.notes.Lines()) {
+    memory.data_notes.push_back("data.train_images: " + line);
+  }
+  for (const std::string& line : data.validation.notes.Lines()) {
+    memory.data_notes.push_back("data.validation_images: " + line);
+  }
+  return memory;
 }
 
 }  // namespace kumo

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "common/base/memory_budget.h"
 #include "common/base/status.h"
@@ -37,6 +39,8 @@ struct MinibatchRooms {
 struct JobMemory {
   MemoryNeed worker;
   MemoryNeed server;
+  // Lines for people: things in the data files that their owner may not have intended.
+  std::vector<std::string> data_notes{};
 
   // ResourceExhausted if this process has too little memory to be a worker (MemoryNeed::CheckFits);
   // ok if the limit is unknown.

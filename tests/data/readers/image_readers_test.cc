@@ -204,6 +204,125 @@ TEST_F(ImageReadersTest, ClassesMustBeFoldersAndAsManyAsIsSaid) {
   EXPECT_THAT(Refusal(Request("text")).message(), HasSubstr("archive is damaged"));
 }
 
+TEST_F(ImageReadersTest, NamesOfAnArchiveAreReadInAnyLocale) {
+  NamedFiles files = files_;
+  files[3].first =
+      "class0/p\xc3\xa9"
+      "2.png";
+  files[4].first = "class1/\xe7\x8a\xac.png";
+  test::WriteFiles(scratch_ / "set", files);
+  test::WriteFile(scratch_ / "set.tar", test::Archive(test::Pack::kTar, files));
+  test::WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kZip, files));
+  test::WriteFile(scratch_ / "utf8.zip", test::Archive(test::Pack::kUtf8Zip, files));
+  const auto folder = OpenImageFolder(Request("set"));
+  ASSERT_TRUE(folder.ok()) << folder.status().message();
+  for (const char* path : {"set.tar", "set.zip", "utf8.zip"}) {
+    for (const DecodeImages decode : {DecodeImages::kAtStart, DecodeImages::kOnDemand}) {
+      ReaderRequest request = Request(path);
+      request.decode = decode;
+      const auto set = OpenImageFolder(request);
+      ASSERT_TRUE(set.ok()) << path << ": " << set.status().message();
+      EXPECT_EQ(test::ReadAll(**set), test::ReadAll(**folder)) << path;
+    }
+  }
+  files[4].first = "class1/p\xff.png";  // no UTF-8
+  test::WriteFile(scratch_ / "raw.zip", test::Archive(test::Pack::kZip, files));
+  EXPECT_EQ(OpenImageFolder(Request("raw.zip")).value()->size(), kImages);
+  test::WriteFile(scratch_ / "wrong.zip", test::Archive(test::Pack::kUtf8Zip, files));
+  EXPECT_THAT(Refusal(Request("wrong.zip")).message(),
+              HasSubstr(scratch_ / "wrong.zip: the name of entry 5, after class0/p\xc3\xa9"
+                                   "2.png, "
+                                   "is marked as UTF-8, but is no UTF-8"));
+}
+
+TEST_F(ImageReadersTest, LinksThatLeadNowhereOrBackAreDamage) {
+  test::WriteFiles(scratch_ / "set", files_);
+  namespace fs = std::filesystem;
+  fs::create_directory_symlink("..", scratch_ / "set/class0/up");
+  ReaderRequest request = Request("set");
+  EXPECT_THAT(Refusal(request).message(),
+              AllOf(HasSubstr(scratch_ / "set/class0/up is a link to "), HasSubstr("above it;"),
+                    HasSubstr("data.damaged = skip")));
+  fs::create_symlink("nothing", scratch_ / "set/class1/lost.png");
+  fs::create_directory_symlink("class1", scratch_ / "set/class3");
+  EXPECT_THAT(Refusal(request).message(), HasSubstr("above it (and 2 more such entries);"));
+  request.skip_damaged = true;
+  const auto set = OpenImageFolder(request);
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  EXPECT_EQ((*set)->size(), kImages);
+  EXPECT_THAT((*set)->notes().left_out.unusable,
+              ElementsAre(HasSubstr("class0/up is"), HasSubstr("class1/lost.png is"),
+                          HasSubstr("class3 is the same folder as")));
+}
+
+TEST_F(ImageReadersTest, LinksToFilesAreFollowedInAFolderAndInATar) {
+  namespace fs = std::filesystem;
+  NamedFiles inside = {files_.begin() + 2, files_.end()};
+  inside.emplace_back("store/0.png", files_[0].second);
+  for (auto& file : inside) {
+    if (file.first.starts_with("class")) file.first = "train/" + file.first;
+  }
+  test::WriteFiles(scratch_ / "folder", inside);
+  fs::create_symlink("../../store/0.png", scratch_ / "folder/train/class0/0000.png");
+  fs::create_symlink("0000.png", scratch_ / "folder/train/class0/9.png");
+  fs::create_hard_link(scratch_ / "folder/store/0.png", scratch_ / "folder/train/class1/0001.png");
+  std::vector<test::TarLink> links = {{"train/class0/0000.png", "../../store/0.png"},
+                                      {"train/class0/9.png", "0000.png"},
+                                      {"train/class1/0001.png", "store/0.png", '1'}};
+  test::WriteFile(scratch_ / "set.tar", test::TarWithLinks(inside, links));
+  const auto folder = OpenImageFolder(Request("folder/train"));
+  ASSERT_TRUE(folder.ok()) << folder.status().message();
+  EXPECT_EQ((*folder)->size(), kImages + 1);
+  for (const DecodeImages decode : {DecodeImages::kAtStart, DecodeImages::kOnDemand}) {
+    ReaderRequest request = Request("set.tar/train");
+    request.decode = decode;
+    const auto set = OpenImageFolder(request);
+    ASSERT_TRUE(set.ok()) << set.status().message();
+    EXPECT_EQ(test::ReadAll(**set), test::ReadAll(**folder));
+  }
+  links.push_back({"train/class2/lost.png", "../../../outside.png"});
+  links.push_back({"train/class2/more", "../class1"});
+  links.push_back({"train/class2/ring.png", "ring.png"});
+  links.push_back({"train/class2/pipe", "", '6'});
+  test::WriteFile(scratch_ / "lost.tar", test::TarWithLinks(inside, links));
+  ReaderRequest request = Request("lost.tar/train");
+  EXPECT_THAT(Refusal(request).message(),
+              HasSubstr("lost.tar/train/class2/lost.png is a link to a file that the archive does "
+                        "not have (and 3 more such entries); repair"));
+  request.skip_damaged = true;
+  EXPECT_THAT(OpenImageFolder(request).value()->notes().left_out.unusable,
+              ElementsAre(HasSubstr("lost.png is a link to a file that"),
+                          HasSubstr("more is a link to the folder train/class1, which is not"),
+                          HasSubstr("pipe is neither"), HasSubstr("ring.png is a link to a file")));
+}
+
+TEST_F(ImageReadersTest, WhateverIsLeftOutIsCounted) {
+  NamedFiles files = files_;
+  const Bytes image = files_[0].second;
+  for (const char* name :
+       {"class0/.ipynb_checkpoints/0-checkpoint.png", "class1/deep/.thumbnails/large/1.png",
+        "class1/deep/.thumbnails/2.png", "__MACOSX/class0/x.png", "class2/@eaDir/3.png",
+        "class2/._0002.png", ".DS_Store", "gifs/1.gif", "class0/1.webp", "class0/2.WebP",
+        "class1/no_ending", "class1/archive.tar.2024", "class1/a.jfif"}) {
+    files.emplace_back(name, image);
+  }
+  test::WriteFiles(scratch_ / "set", files);
+  test::WriteFile(scratch_ / "set.tar.gz", test::Archive(test::Pack::kTarGz, files));
+  test::WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kZip, files));
+  const std::string text =
+      "left out: 6 files (no ending 2, .webp 2, .gif 1, .jfif 1), 2 hidden files, 4 hidden "
+      "folders, 1 class without images (gifs)";
+  for (const char* path : {"set", "set.tar.gz", "set.zip"}) {
+    const auto set = OpenImageFolder(Request(path));
+    ASSERT_TRUE(set.ok()) << set.status().message();
+    EXPECT_EQ((*set)->size(), kImages);
+    EXPECT_THAT((*set)->notes().Lines(), ElementsAre(text)) << path;
+    EXPECT_THAT(MeasureImageFolder(Request(path))->notes.Lines(), ElementsAre(text)) << path;
+  }
+  test::WriteFiles(scratch_ / "clean", files_);
+  EXPECT_THAT(OpenImageFolder(Request("clean")).value()->notes().Lines(), testing::IsEmpty());
+}
+
 TEST_F(ImageReadersTest, JpegIsWithinAFewLevelsOfWhatWasPacked) {
   Bytes smooth(3 * 16 * 16);
   for (size_t i = 0; i < smooth.size(); ++i) smooth[i] = static_cast<uint8_t>(40 + i / 8);
