@@ -6,7 +6,7 @@ KUMO_PACKAGES=(
   libgoogle-glog-dev libgtest-dev libgmock-dev libdnnl-dev zlib1g-dev libisal-dev
   libboost-program-options-dev libboost-context-dev mold
   libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js
-  libturbojpeg0-dev libspng-dev libarchive-dev liblzma-dev libbz2-dev libzstd-dev nettle-dev
+  libjpeg-dev libspng-dev libarchive-dev liblzma-dev libbz2-dev libzstd-dev nettle-dev
 )
 
 # kumo_install_packages [MORE ...]: installs what is missing, and says what it does.

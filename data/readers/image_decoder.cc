@@ -1,15 +1,17 @@
 #include "data/readers/image_decoder.h"
 
 #include <spng.h>
-#include <turbojpeg.h>
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include <glog/logging.h>
 
 #include "common/job/fields.h"
+#include "data/readers/jpeg_decoder.h"
 #include "data/samples/pixel_kernels.h"
 
 namespace kumo {
@@ -53,6 +55,47 @@ Result<Png> OpenPng(std::span<const uint8_t> file, spng_ihdr* header) {
   return png;
 }
 
+// The content of a PNG's chunk eXIf, which may stand before or behind the pixels; empty if there is
+// none. A chunk is its length, its name, its content and a checksum, which decoding verifies.
+std::span<const uint8_t> ExifOfPng(std::span<const uint8_t> file) {
+  constexpr std::array<uint8_t, 4> kExif = {'e', 'X', 'I', 'f'};
+  constexpr size_t kAround = 12;  // bytes of a chunk beside its content
+  std::span<const uint8_t> rest = file.subspan(kPngStart.size());
+  while (rest.size() >= kAround) {
+    size_t length = 0;
+    for (int i = 0; i < 4; ++i) length = length << 8 | rest[i];
+    if (length > rest.size() - kAround) break;
+    if (std::ranges::equal(rest.subspan(4, kExif.size()), kExif)) return rest.subspan(8, length);
+    rest = rest.subspan(kAround + length);
+  }
+  return {};
+}
+
+Result<ImageHeader> ReadPngHeader(std::span<const uint8_t> file) {
+  spng_ihdr png{};
+  KUMO_RETURN_IF_ERROR(OpenPng(file, &png).status());
+  const bool grey = png.color_type == SPNG_COLOR_TYPE_GRAYSCALE ||
+                    png.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
+  ImageHeader header;
+  header.channels = grey ? 1 : kColours;
+  header.height = png.height;
+  header.width = png.width;
+  header.orientation = OrientationIn(ExifOfPng(file));
+  header.deep = png.bit_depth > 8;
+  if (header.swaps_sides()) std::swap(header.height, header.width);
+  return header;
+}
+
+// To red, green and blue in turn.
+Status DecodePng(std::span<const uint8_t> file, std::span<uint8_t> pixels) {
+  spng_ihdr unused{};
+  KUMO_ASSIGN_OR_RETURN(const Png png, OpenPng(file, &unused));
+  int code = spng_decode_image(png.get(), pixels.data(), pixels.size(), SPNG_FMT_RGB8, 0);
+  // The data after the pixels show that the file is complete.
+  if (code == 0) code = spng_decode_chunks(png.get());
+  return code == 0 ? OkStatus() : PngDamaged(code);
+}
+
 // Splits interleaved pixels into one plane per channel.
 void Separate(std::span<const uint8_t> interleaved, std::span<uint8_t> planes) {
   KUMO_AT_ISA(DetectIsa(), kPixels)
@@ -69,40 +112,12 @@ void ToGrey(std::span<const uint8_t> interleaved, std::span<uint8_t> grey) {
 
 }  // namespace
 
-void ImageDecoder::CloseJpeg::operator()(void* handle) const { tjDestroy(handle); }
-
-ImageDecoder::ImageDecoder() : jpeg_(tjInitDecompress()) {}
-ImageDecoder::~ImageDecoder() = default;
-
-// Replaces the decoder after an error: it would keep state from a damaged header and fail on the
-// next, intact file.
-Status ImageDecoder::JpegDamaged(const std::string& what) {
-  Status status = DataLoss(what + " (" + tjGetErrorStr2(jpeg_.get()) + ")");
-  jpeg_.reset(tjInitDecompress());
-  return status;
-}
-
 Result<ImageHeader> ImageDecoder::ReadHeader(std::span<const uint8_t> file) {
   ImageHeader header;
   if (StartsWith(file, kJpegStart)) {
-    if (jpeg_ == nullptr) return ResourceExhausted("no memory to decode a JPEG");
-    int width = 0, height = 0, subsampling = 0, colours = 0;
-    if (tjDecompressHeader3(jpeg_.get(), file.data(), file.size(), &width, &height, &subsampling,
-                            &colours) != 0) {
-      return JpegDamaged("the JPEG's header is damaged");
-    }
-    // A file that ends before its image counts as one of tables only.
-    if (width < 1 || height < 1) return DataLoss("the JPEG's header is damaged (no image in it)");
-    if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
-      return InvalidArgument("the JPEG is in CMYK (print colours); convert it to RGB");
-    }
-    header = {colours == TJCS_GRAY ? 1 : kColours, height, width};
+    KUMO_ASSIGN_OR_RETURN(header, ReadJpegHeader(file));
   } else if (StartsWith(file, kPngStart)) {
-    spng_ihdr png{};
-    KUMO_RETURN_IF_ERROR(OpenPng(file, &png).status());
-    const bool grey = png.color_type == SPNG_COLOR_TYPE_GRAYSCALE ||
-                      png.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
-    header = {grey ? 1 : kColours, png.height, png.width};
+    KUMO_ASSIGN_OR_RETURN(header, ReadPngHeader(file));
   } else {
     return DataLoss("is neither JPEG nor PNG");
   }
@@ -119,37 +134,27 @@ Result<std::span<const uint8_t>> ImageDecoder::Decode(std::span<const uint8_t> f
 
 Status ImageDecoder::DecodeTo(std::span<const uint8_t> file, const ImageHeader& header,
                               int channels, std::span<uint8_t> pixels) {
-  CHECK_EQ(std::ssize(pixels), channels * header.height * header.width);
-  return StartsWith(file, kJpegStart) ? DecodeJpeg(file, header, channels, pixels)
-                                      : DecodePng(file, header, channels, pixels);
-}
-
-Status ImageDecoder::DecodeJpeg(std::span<const uint8_t> file, const ImageHeader& header,
-                                int channels, std::span<uint8_t> pixels) {
-  const bool grey = channels == 1;
-  if (!grey) interleaved_.resize(pixels.size());
-  uint8_t* out = grey ? pixels.data() : interleaved_.data();
-  // A warning means damage: missing parts would be grey. The number of progressive scans is
-  // limited; otherwise a small file could take minutes.
-  const int code =
-      tjDecompress2(jpeg_.get(), file.data(), file.size(), out, static_cast<int>(header.width), 0,
-                    static_cast<int>(header.height), grey ? TJPF_GRAY : TJPF_RGB,
-                    TJFLAG_ACCURATEDCT | TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS);
-  if (code != 0) return JpegDamaged("the JPEG is damaged");
-  if (!grey) Separate(interleaved_, pixels);
+  const int64_t plane = header.height * header.width;
+  CHECK_EQ(std::ssize(pixels), channels * plane);
+  if (header.orientation == 1) return DecodeStored(file, header, channels, pixels);
+  stored_.resize(pixels.size());
+  KUMO_RETURN_IF_ERROR(DecodeStored(file, header, channels, stored_));
+  for (int c = 0; c < channels; ++c) {
+    TurnUpright(header, std::span(stored_).subspan(c * plane, plane),
+                pixels.subspan(c * plane, plane));
+  }
   return OkStatus();
 }
 
-Status ImageDecoder::DecodePng(std::span<const uint8_t> file, const ImageHeader& header,
-                               int channels, std::span<uint8_t> pixels) {
-  spng_ihdr unused{};
-  KUMO_ASSIGN_OR_RETURN(const Png png, OpenPng(file, &unused));
+Status ImageDecoder::DecodeStored(std::span<const uint8_t> file, const ImageHeader& header,
+                                  int channels, std::span<uint8_t> pixels) {
+  const bool jpeg = StartsWith(file, kJpegStart);
+  if (jpeg && channels == 1 && !header.inks) {
+    return DecodeJpeg(file, header, /*grey=*/true, pixels);
+  }
   interleaved_.resize(kColours * header.height * header.width);
-  int code =
-      spng_decode_image(png.get(), interleaved_.data(), interleaved_.size(), SPNG_FMT_RGB8, 0);
-  // The data after the pixels show that the file is complete.
-  if (code == 0) code = spng_decode_chunks(png.get());
-  if (code != 0) return PngDamaged(code);
+  KUMO_RETURN_IF_ERROR(jpeg ? DecodeJpeg(file, header, /*grey=*/false, interleaved_)
+                            : DecodePng(file, interleaved_));
   if (channels == 1) {
     ToGrey(interleaved_, pixels);
   } else {
@@ -161,7 +166,7 @@ Status ImageDecoder::DecodePng(std::span<const uint8_t> file, const ImageHeader&
 Status ImageMaker::Make(std::span<const uint8_t> file, const ImageTarget& target,
                         std::span<uint8_t> pixels) {
   const std::vector<int64_t>& wanted = target.extents;
-  KUMO_ASSIGN_OR_RETURN(const ImageHeader header, decoder_.ReadHeader(file));
+  KUMO_ASSIGN_OR_RETURN(const ImageHeader header, ImageDecoder::ReadHeader(file));
   const bool same =
       target.shorter_side == 0 && header.height == wanted[1] && header.width == wanted[2];
   if (!target.scale && (!same || header.channels != wanted[0])) {

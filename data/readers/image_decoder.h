@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "common/base/status.h"
+#include "data/readers/image_header.h"
 #include "data/samples/resample.h"
 
 namespace kumo {
@@ -17,44 +17,28 @@ namespace kumo {
 // Limit for one image; a photograph of 8192 x 8192.
 inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
 
-// Contents of an image's header.
-struct ImageHeader {
-  int channels = 0;  // as stored: 1 (grey) or 3 (colour); transparency does not count
-  int64_t height = 0;
-  int64_t width = 0;
-};
-
 class ImageDecoder {
  public:
-  ImageDecoder();
-  ~ImageDecoder();
-  ImageDecoder(const ImageDecoder&) = delete;
-  ImageDecoder& operator=(const ImageDecoder&) = delete;
-
   // DataLoss if the format is unknown or the header damaged, InvalidArgument for unsupported
-  // images: too many pixels, or CMYK.
-  Result<ImageHeader> ReadHeader(std::span<const uint8_t> file);
+  // images: too many pixels, or unknown colours.
+  static Result<ImageHeader> ReadHeader(std::span<const uint8_t> file);
 
-  // Returns channels x height x width in the order red, green, blue; valid until the next call.
-  // `channels` is 1 or 3: grey is Y of ITU-R BT.601, and a grey image gets three equal channels.
-  // The errors of ReadHeader; DataLoss also if a part of the image is missing or damaged.
+  // Returns channels x height x width in the order red, green, blue, upright (image_header.h);
+  // valid until the next call. `channels` is 1 or 3: grey is Y of ITU-R BT.601, and a grey image
+  // gets three equal channels. The errors of ReadHeader; DataLoss also if a part of the image is
+  // missing or damaged.
   Result<std::span<const uint8_t>> Decode(std::span<const uint8_t> file, int channels);
   // Decodes an image with this header (ReadHeader) to `pixels`, which has the right size.
   Status DecodeTo(std::span<const uint8_t> file, const ImageHeader& header, int channels,
                   std::span<uint8_t> pixels);
 
  private:
-  Status DecodeJpeg(std::span<const uint8_t> file, const ImageHeader& header, int channels,
-                    std::span<uint8_t> pixels);
-  Status JpegDamaged(const std::string& what);
-  Status DecodePng(std::span<const uint8_t> file, const ImageHeader& header, int channels,
-                   std::span<uint8_t> pixels);
+  // As the image is stored.
+  Status DecodeStored(std::span<const uint8_t> file, const ImageHeader& header, int channels,
+                      std::span<uint8_t> pixels);
 
-  struct CloseJpeg {
-    void operator()(void* handle) const;
-  };
-  std::unique_ptr<void, CloseJpeg> jpeg_;
   std::vector<uint8_t> interleaved_;
+  std::vector<uint8_t> stored_;
   std::vector<uint8_t> pixels_;
 };
 

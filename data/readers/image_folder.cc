@@ -100,6 +100,7 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
     set.files.push_back(*sample.file);
     set.labels.push_back(sample.label);
   }
+  AddRemarks(&set);
   return set;
 }
 

@@ -94,6 +94,7 @@ Result<ImageSet> SamplesInMap(const ReaderRequest& request) {
     set.files.resize(request.limit);
     set.labels.resize(request.limit);
   }
+  AddRemarks(&set);
   return set;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <glog/logging.h>
@@ -11,9 +12,13 @@
 #include "data/readers/images_on_demand.h"
 #include "data/readers/unpacked_file.h"
 #include "data/samples/dataset.h"
+#include "data/samples/pixel_kernels.h"
 
 namespace kumo {
 namespace {
+
+// The upper 8 of 16 bits, if the value has at most 12.
+constexpr uint8_t kDark = 15;
 
 // channels, height, width
 using Extents = std::vector<int64_t>;
@@ -38,13 +43,16 @@ void WarnOfEmptyClasses(const ImageSet& set, std::span<const int32_t> labels) {
   }
 }
 
+bool IsPngName(std::string_view name) {
+  return IsImageName(name) && (name.ends_with("png") || name.ends_with("PNG"));
+}
+
 // Size and channels of the first valid image.
 Result<ImageTarget> TargetOf(const ImageSet& set, const ReaderRequest& request) {
   if (!request.image_size.empty()) {
     if (request.originals) return ImageTarget{{request.image_size[0], 0, 0}};
     return ImageTarget{request.image_size, true};
   }
-  ImageDecoder decoder;
   Status failed = OkStatus();
   for (int64_t i = 0; i < std::ssize(set.files); ++i) {
     Extents extents;
@@ -52,7 +60,7 @@ Result<ImageTarget> TargetOf(const ImageSet& set, const ReaderRequest& request) 
         ReadImages(set.container, std::span(set.files).subspan(i, 1),
                    [&](int64_t, const Result<std::span<const uint8_t>>& content) -> Status {
                      const Result<ImageHeader> header =
-                         content.ok() ? decoder.ReadHeader(*content) : content.status();
+                         content.ok() ? ImageDecoder::ReadHeader(*content) : content.status();
                      failed = header.status();
                      if (header.ok()) extents = {header->channels, header->height, header->width};
                      return OkStatus();
@@ -141,7 +149,7 @@ bool IsWorthSharing(const ImageSet& set, const ReaderRequest& request) {
 
 // Identifies the files in their order and the conversion.
 PackedFile SharedContent(const ImageSet& set, const ImageTarget& target, bool skip_damaged) {
-  std::string part = "images 1 " + ExtentsText(target.extents) + (target.scale ? " scaled" : "") +
+  std::string part = "images 2 " + ExtentsText(target.extents) + (target.scale ? " scaled" : "") +
                      (skip_damaged ? " skipped" : "") + " " + set.container.inside;
   for (const std::string& file : set.files) part += "\n" + file;
   return {set.container.path, Decoded::ContentSize(set, target), part};
@@ -194,6 +202,29 @@ Result<std::unique_ptr<ImageStore>> StoreOf(const ImageSet& set, const ImageTarg
 }
 
 }  // namespace
+
+// Values of 10 or 12 bits that are stored in 16 lose nearly all of their bits.
+void AddRemarks(ImageSet* set) {
+  const auto png = std::ranges::find_if(set->files, IsPngName);
+  if (png == set->files.end()) return;
+  ImageDecoder decoder;
+  bool dark = false;
+  const auto look = [&](int64_t, const Result<std::span<const uint8_t>>& file) -> Status {
+    if (!file.ok()) return OkStatus();
+    const Result<ImageHeader> header = ImageDecoder::ReadHeader(*file);
+    if (!header.ok() || !header->deep) return OkStatus();
+    const Result<std::span<const uint8_t>> pixels = decoder.Decode(*file, kColours);
+    dark = pixels.ok() && std::ranges::max(*pixels) <= kDark;
+    return OkStatus();
+  };
+  const Status read = ReadImages(set->container, std::span(&*png, 1), look);
+  if (!read.ok() || !dark) return;  // others report errors
+  set->notes.remarks.push_back(
+      set->container.Name(*png) +
+      " has 16 bits per value, but no value above 4095; only the upper 8 bits are read, so that "
+      "the "
+      "image is nearly black: scale the values of such images up, or store them in 8 bits");
+}
 
 bool IsDamage(const Status& error) {
   return error.code() == StatusCode::kDataLoss || error.code() == StatusCode::kInvalidArgument ||

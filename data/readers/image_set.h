@@ -32,6 +32,9 @@ struct ImageSet {
 // machine. Errors name the file.
 Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest& request);
 
+// Adds remarks on the images to set->notes, judging by the first PNG.
+void AddRemarks(ImageSet* set);
+
 // True if an error of reading an image is the image's fault, and not that of a setting, memory or a
 // disk that may recover. A disk error (EIO) counts as the image's.
 bool IsDamage(const Status& error);

@@ -63,7 +63,7 @@ Status ImagesOnDemand::ReadImage(int64_t index, Workplace& workplace, Sample* sa
                                 sample->MakePixels(kImage, target_.extents));
   }
   ImageDecoder& decoder = workplace.maker.decoder();
-  KUMO_ASSIGN_OR_RETURN(const ImageHeader header, decoder.ReadHeader(workplace.file));
+  KUMO_ASSIGN_OR_RETURN(const ImageHeader header, ImageDecoder::ReadHeader(workplace.file));
   const std::vector<int64_t> extents = {target_.extents[0], header.height, header.width};
   return decoder.DecodeTo(workplace.file, header, static_cast<int>(extents[0]),
                           sample->MakePixels(kImage, extents));

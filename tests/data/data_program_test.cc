@@ -131,7 +131,7 @@ TEST_F(ShowTest, TheSheetHasARowForEachClassWithItsSamplesAsTheyAreTrainedOn) {
   ASSERT_EQ(Show("--columns 5 --sheet " + Quoted(sheet)).exit_code, 0);
   ImageDecoder decoder;
   const test::Bytes file = test::ReadFile(sheet);
-  const auto header = decoder.ReadHeader(file);
+  const auto header = ImageDecoder::ReadHeader(file);
   ASSERT_TRUE(header.ok()) << header.status().message();
   // 4 pixels become 64, with 2 between.
   ASSERT_EQ(header->height, 2 + 2 * 66);

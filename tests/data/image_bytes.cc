@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 #include <spng.h>
-#include <turbojpeg.h>
 #include <zlib.h>
+
+// Needs the headers above.
+#include <jpeglib.h>
 
 namespace kumo::test {
 namespace {
@@ -101,14 +103,16 @@ Bytes Zip(const NamedFiles& files, bool deflated, bool utf8 = false) {
 
 }  // namespace
 
-Bytes Png(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels) {
-  const Bytes interleaved = Interleaved(extents, pixels);
+namespace {
+
+Bytes EncodePng(const std::vector<int64_t>& extents, std::span<const uint8_t> interleaved,
+                uint8_t bits) {
   spng_ctx* png = spng_ctx_new(SPNG_CTX_ENCODER);
   spng_set_option(png, SPNG_ENCODE_TO_BUFFER, 1);
   spng_ihdr header{};
   header.height = static_cast<uint32_t>(extents[1]);
   header.width = static_cast<uint32_t>(extents[2]);
-  header.bit_depth = 8;
+  header.bit_depth = bits;
   header.color_type = extents[0] == 1 ? SPNG_COLOR_TYPE_GRAYSCALE : SPNG_COLOR_TYPE_TRUECOLOR;
   spng_set_ihdr(png, &header);
   EXPECT_EQ(spng_encode_image(png, interleaved.data(), interleaved.size(), SPNG_FMT_PNG,
@@ -124,19 +128,85 @@ Bytes Png(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels) 
   return result;
 }
 
-Bytes Jpeg(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels) {
-  const Bytes interleaved = Interleaved(extents, pixels);
-  tjhandle jpeg = tjInitCompress();
+void AppendBigEndian(Bytes* bytes, size_t number, int size) {
+  for (int i = size - 1; i >= 0; --i) bytes->push_back(static_cast<uint8_t>(number >> (8 * i)));
+}
+
+}  // namespace
+
+Bytes Png(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels) {
+  return EncodePng(extents, Interleaved(extents, pixels), 8);
+}
+
+Bytes DeepPng(const std::vector<int64_t>& extents, std::span<const uint16_t> pixels) {
+  const int64_t plane = extents[1] * extents[2];
+  std::vector<uint16_t> interleaved;  // the encoder expects the machine's byte order
+  for (int64_t i = 0; i < plane; ++i) {
+    for (int64_t c = 0; c < extents[0]; ++c) interleaved.push_back(pixels[c * plane + i]);
+  }
+  const auto* bytes = reinterpret_cast<const uint8_t*>(interleaved.data());
+  return EncodePng(extents, {bytes, interleaved.size() * sizeof(uint16_t)}, 16);
+}
+
+Bytes Jpeg(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels, JpegForm form) {
+  Bytes interleaved = Interleaved(extents, pixels);
+  jpeg_compress_struct jpeg{};
+  jpeg_error_mgr errors{};
+  jpeg.err = jpeg_std_error(&errors);  // ends the test
+  jpeg_create_compress(&jpeg);
   unsigned char* bytes = nullptr;
-  unsigned long size = 0;  // NOLINT(google-runtime-int): TurboJPEG's
-  const bool grey = extents[0] == 1;
-  EXPECT_EQ(tjCompress2(jpeg, interleaved.data(), static_cast<int>(extents[2]), 0,
-                        static_cast<int>(extents[1]), grey ? TJPF_GRAY : TJPF_RGB, &bytes, &size,
-                        grey ? TJSAMP_GRAY : TJSAMP_444, 95, 0),
-            0);
+  unsigned long size = 0;  // NOLINT(google-runtime-int): libjpeg's
+  jpeg_mem_dest(&jpeg, &bytes, &size);
+  jpeg.image_height = static_cast<JDIMENSION>(extents[1]);
+  jpeg.image_width = static_cast<JDIMENSION>(extents[2]);
+  jpeg.input_components = static_cast<int>(extents[0]);
+  jpeg.in_color_space = extents[0] == 1 ? JCS_GRAYSCALE : extents[0] == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg_set_defaults(&jpeg);
+  if (form == JpegForm::kInks) jpeg_set_colorspace(&jpeg, JCS_CMYK);
+  if (form == JpegForm::kInkDifferences) jpeg_set_colorspace(&jpeg, JCS_YCCK);
+  if (form == JpegForm::kProgressive) jpeg_simple_progression(&jpeg);
+  if (form == JpegForm::kRestarts) jpeg.restart_interval = 1;
+  jpeg_set_quality(&jpeg, 95, TRUE);
+  for (int i = 0; i < jpeg.num_components; ++i) {
+    jpeg.comp_info[i].h_samp_factor = jpeg.comp_info[i].v_samp_factor = 1;
+  }
+  jpeg_start_compress(&jpeg, TRUE);
+  const size_t stride = extents[0] * extents[2];
+  while (jpeg.next_scanline < jpeg.image_height) {
+    JSAMPROW row = interleaved.data() + jpeg.next_scanline * stride;
+    jpeg_write_scanlines(&jpeg, &row, 1);
+  }
+  jpeg_finish_compress(&jpeg);
+  jpeg_destroy_compress(&jpeg);
   Bytes result(bytes, bytes + size);
-  tjFree(bytes);
-  tjDestroy(jpeg);
+  std::free(bytes);
+  return result;
+}
+
+Bytes WithOrientation(const Bytes& image, int orientation, bool little_endian) {
+  Bytes tiff = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 2};               // a directory of two entries
+  tiff.insert(tiff.end(), {1, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 9});  // the width
+  tiff.insert(tiff.end(), {1, 0x12, 0, 3, 0, 0, 0, 1, 0, static_cast<uint8_t>(orientation), 0, 0});
+  if (little_endian) {
+    tiff = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0};
+    tiff.insert(tiff.end(), {static_cast<uint8_t>(orientation), 0, 0, 0});
+  }
+  Bytes segment;
+  size_t at = 2;  // behind the start of a JPEG
+  if (image[0] == 0xff) {
+    segment = {0xff, 0xe1};
+    AppendBigEndian(&segment, tiff.size() + 8, 2);
+    segment.insert(segment.end(), {'E', 'x', 'i', 'f', 0, 0});
+    segment.insert(segment.end(), tiff.begin(), tiff.end());
+  } else {
+    at = 33;  // behind a PNG's header
+    AppendBigEndian(&segment, tiff.size(), 4);
+    segment.insert(segment.end(), {'e', 'X', 'I', 'f'});
+    segment.insert(segment.end(), tiff.begin(), tiff.end());
+    AppendBigEndian(&segment, crc32(0, segment.data() + 4, static_cast<uInt>(tiff.size() + 4)), 4);
+  }
+  Bytes result = image;
+  result.insert(result.begin() + static_cast<std::ptrdiff_t>(at), segment.begin(), segment.end());
   return result;
 }
 

@@ -13,8 +13,15 @@ namespace kumo::test {
 
 // Of channels x height x width pixels; 1 or 3 channels.
 Bytes Png(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels);
+// In 16 bits.
+Bytes DeepPng(const std::vector<int64_t>& extents, std::span<const uint16_t> pixels);
+// kInks: CMYK as Adobe's programs store it (4 channels, 255 means no ink), kInkDifferences: YCCK.
+enum class JpegForm { kBaseline, kProgressive, kRestarts, kInks, kInkDifferences };
 // Quality 95, colours of full resolution.
-Bytes Jpeg(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels);
+Bytes Jpeg(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels,
+           JpegForm form = JpegForm::kBaseline);
+// The JPEG or PNG with an orientation in EXIF, in either byte order.
+Bytes WithOrientation(const Bytes& image, int orientation, bool little_endian = true);
 
 // kUtf8Zip: a zip with names that are marked as UTF-8.
 enum class Pack { kTar, kTarGz, kZip, kDeflatedZip, kUtf8Zip };

@@ -65,7 +65,7 @@ void ReadOnDemand(std::string_view bytes, bool originals) {
 void Decode(std::string_view bytes) {
   static kumo::ImageDecoder decoder;
   const std::span file(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  const auto header = decoder.ReadHeader(file);
+  const auto header = kumo::ImageDecoder::ReadHeader(file);
   // A small file may promise much, which takes the time that so many pixels take.
   if (!header.ok() || header->height * header->width > 1 << 16) return;
   for (const int channels : {1, 3}) {

@@ -1,5 +1,10 @@
 #include "data/readers/image_decoder.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +25,7 @@ TEST(ImageDecoder, PngGivesThePixelsThatWerePacked) {
   for (const auto& extents : {kColour, kGrey}) {
     const Bytes pixels = test::ImagePixels(3, extents);
     const Bytes png = test::Png(extents, pixels);
-    const auto header = decoder.ReadHeader(png);
+    const auto header = ImageDecoder::ReadHeader(png);
     ASSERT_TRUE(header.ok());
     EXPECT_EQ(header->channels, extents[0]);
     EXPECT_EQ(header->height, 6);
@@ -59,9 +64,8 @@ TEST(ImageDecoder, APngThatIsCutOffAnywhereIsDamaged) {
 
 TEST(ImageDecoder, AJpegThatIsCutOffBeforeItsImageHasNoHeader) {
   const Bytes jpeg = test::Jpeg(kColour, test::ImagePixels(1, kColour));
-  ImageDecoder decoder;
   for (size_t size = 0; size < 20; ++size) {
-    EXPECT_EQ(decoder.ReadHeader(std::span(jpeg).first(size)).status().code(),
+    EXPECT_EQ(ImageDecoder::ReadHeader(std::span(jpeg).first(size)).status().code(),
               StatusCode::kDataLoss)
         << size;
   }
@@ -93,13 +97,174 @@ TEST(ImageDecoder, DamagedBytesNeverGiveMoreThanAnImage) {
       for (const int change : {0x01, 0x10, 0x80, 0xff}) {
         Bytes damaged = file;
         damaged[byte] = static_cast<uint8_t>(damaged[byte] ^ change);
-        const auto header = decoder.ReadHeader(damaged);
+        const auto header = ImageDecoder::ReadHeader(damaged);
         const auto decoded = decoder.Decode(damaged, 3);
         if (!decoded.ok()) continue;
         ASSERT_TRUE(header.ok());
         EXPECT_EQ(std::ssize(*decoded), 3 * header->height * header->width);
       }
     }
+  }
+}
+
+// The pixels of a plane as a person sees them, by the definition of each orientation in turn:
+// mirror, then rotations to the right by 90 degrees.
+Bytes Shown(Bytes plane, int64_t height, int64_t width, int orientation) {
+  const auto mirror = [&] {
+    for (int64_t y = 0; y < height; ++y) {
+      std::reverse(plane.begin() + y * width, plane.begin() + (y + 1) * width);
+    }
+  };
+  const auto rotate = [&] {
+    Bytes rotated(plane.size());
+    for (int64_t y = 0; y < height; ++y) {
+      for (int64_t x = 0; x < width; ++x) {
+        rotated[x * height + height - 1 - y] = plane[y * width + x];
+      }
+    }
+    plane = rotated;
+    std::swap(height, width);
+  };
+  constexpr bool kMirrored[] = {false, false, true, false, true, true, false, true, false};
+  constexpr int kRotations[] = {0, 0, 0, 2, 2, 3, 1, 1, 3};
+  if (kMirrored[orientation]) mirror();
+  for (int i = 0; i < kRotations[orientation]; ++i) rotate();
+  return plane;
+}
+
+TEST(ImageDecoder, ImagesAreTurnedAsExifSays) {
+  ImageDecoder decoder;
+  for (const std::vector<int64_t>& extents : {kColour, kGrey, {1, 70, 41}}) {
+    const Bytes pixels = test::ImagePixels(3, extents);
+    const Bytes png = test::Png(extents, pixels), jpeg = test::Jpeg(extents, pixels);
+    const int channels = static_cast<int>(extents[0]);
+    const int64_t plane = extents[1] * extents[2];
+    for (const Bytes& image : {png, jpeg}) {
+      const auto as_stored = decoder.Decode(image, channels);
+      ASSERT_TRUE(as_stored.ok());
+      const Bytes stored(as_stored->begin(), as_stored->end());
+      for (int orientation = 1; orientation <= 8; ++orientation) {
+        Bytes expected;
+        for (int c = 0; c < channels; ++c) {
+          const Bytes shown = Shown({stored.begin() + c * plane, stored.begin() + (c + 1) * plane},
+                                    extents[1], extents[2], orientation);
+          expected.insert(expected.end(), shown.begin(), shown.end());
+        }
+        for (const bool little_endian : {false, true}) {
+          const Bytes turned = test::WithOrientation(image, orientation, little_endian);
+          const auto header = ImageDecoder::ReadHeader(turned);
+          ASSERT_TRUE(header.ok()) << header.status().message();
+          EXPECT_EQ(header->height, extents[orientation < 5 ? 1 : 2]);
+          EXPECT_EQ(header->width, extents[orientation < 5 ? 2 : 1]);
+          const auto decoded = decoder.Decode(turned, channels);
+          ASSERT_TRUE(decoded.ok()) << decoded.status().message();
+          EXPECT_TRUE(std::ranges::equal(*decoded, expected)) << orientation;
+        }
+      }
+    }
+  }
+  const Bytes png = test::Png(kGrey, test::ImagePixels(3, kGrey));
+  EXPECT_EQ(ImageDecoder::ReadHeader(test::WithOrientation(png, 9))->orientation, 1);
+}
+
+TEST(ImageDecoder, DamagedExifNeverTurnsAnImageOutOfItself) {
+  const Bytes jpeg = test::Jpeg(kColour, test::ImagePixels(1, kColour));
+  const Bytes turned = test::WithOrientation(jpeg, 6);
+  ImageDecoder decoder;
+  for (size_t byte = 4; byte < turned.size() - jpeg.size() + 2; ++byte) {
+    for (int value = 0; value < 256; ++value) {
+      Bytes damaged = turned;
+      damaged[byte] = static_cast<uint8_t>(value);
+      const auto decoded = decoder.Decode(damaged, 3);
+      EXPECT_TRUE(!decoded.ok() || decoded->size() == 3u * 6 * 7);
+    }
+  }
+}
+
+TEST(ImageDecoder, FaultsThatLoseNoPixelArePassedOver) {
+  ImageDecoder decoder;
+  for (const test::JpegForm form : {test::JpegForm::kBaseline, test::JpegForm::kProgressive}) {
+    const Bytes whole = test::Jpeg(kColour, test::ImagePixels(1, kColour), form);
+    const auto pixels = decoder.Decode(whole, 3);
+    ASSERT_TRUE(pixels.ok()) << pixels.status().message();
+    const Bytes expected(pixels->begin(), pixels->end());
+    const auto expect_same = [&](const Bytes& file, const char* what) {
+      const auto decoded = decoder.Decode(file, 3);
+      ASSERT_TRUE(decoded.ok()) << what << ": " << decoded.status().message();
+      EXPECT_TRUE(std::ranges::equal(*decoded, expected)) << what;
+    };
+    Bytes file = whole;
+    ASSERT_EQ(file[11], 1);  // the version in JFIF's segment is 1.1
+    file[11] = file[12] = 0;
+    expect_same(file, "version 0.0");
+    file = whole;
+    file.resize(file.size() - 2);
+    expect_same(file, "no end marker");
+    file.push_back(0xff);
+    expect_same(file, "half of the end marker");
+    file = whole;
+    file.insert(file.begin() + 20, {1, 2, 3});
+    expect_same(file, "bytes between two markers");
+    file = whole;
+    file.insert(file.end(), 100, 7);
+    expect_same(file, "bytes behind the end marker");
+  }
+}
+
+TEST(ImageDecoder, AProgressiveJpegThatIsCutOffAnywhereIsDamaged) {
+  const Bytes whole =
+      test::Jpeg({3, 20, 20}, test::ImagePixels(1, {3, 20, 20}), test::JpegForm::kProgressive);
+  ImageDecoder decoder;
+  for (size_t size = 3; size + 2 < whole.size(); ++size) {
+    ASSERT_EQ(decoder.Decode(std::span(whole).first(size), 3).status().code(),
+              StatusCode::kDataLoss)
+        << size;
+  }
+}
+
+TEST(ImageDecoder, AJpegWithALostPartIsDamaged) {
+  const std::vector<int64_t> extents = {3, 16, 16};
+  const Bytes whole = test::Jpeg(extents, test::ImagePixels(1, extents), test::JpegForm::kRestarts);
+  ImageDecoder decoder;
+  ASSERT_TRUE(decoder.Decode(whole, 3).ok());
+  for (size_t i = 0; i + 1 < whole.size(); ++i) {
+    if (whole[i] != 0xff || whole[i + 1] != 0xd1) continue;  // the second restart
+    Bytes damaged = whole;
+    damaged.erase(damaged.begin() + static_cast<std::ptrdiff_t>(i) - 4,
+                  damaged.begin() + static_cast<std::ptrdiff_t>(i) + 2);
+    EXPECT_EQ(decoder.Decode(damaged, 3).status().code(), StatusCode::kDataLoss);
+  }
+}
+
+TEST(ImageDecoder, PrintColoursAreConverted) {
+  // Cyan, magenta, yellow, black of one pixel a column; 255 means no ink.
+  const Bytes inks = {255, 0, 255, 128, 255, 255, 0, 128, 255, 255, 255, 200, 255, 255, 255, 100};
+  const std::vector<int> red = {255, 0, 255, 50}, green = {255, 255, 0, 50},
+                         blue = {255, 255, 255, 78};
+  constexpr int64_t kSide = 8;  // a block for each pixel: no rounding of cosines
+  Bytes pixels;
+  for (int c = 0; c < 4; ++c) {
+    for (int64_t y = 0; y < kSide; ++y) {
+      for (int64_t x = 0; x < 4 * kSide; ++x) pixels.push_back(inks[c * 4 + x / kSide]);
+    }
+  }
+  ImageDecoder decoder;
+  for (const auto form : {test::JpegForm::kInks, test::JpegForm::kInkDifferences}) {
+    const Bytes jpeg = test::Jpeg({4, kSide, 4 * kSide}, pixels, form);
+    const auto header = ImageDecoder::ReadHeader(jpeg);
+    ASSERT_TRUE(header.ok()) << header.status().message();
+    EXPECT_EQ(header->channels, 3);
+    const auto colours = decoder.Decode(jpeg, 3);
+    ASSERT_TRUE(colours.ok()) << colours.status().message();
+    for (int i = 0; i < 4; ++i) {
+      const int64_t plane = 4 * kSide * kSide, pixel = i * kSide + 3;
+      EXPECT_NEAR((*colours)[pixel], red[i], 3) << i;
+      EXPECT_NEAR((*colours)[plane + pixel], green[i], 3) << i;
+      EXPECT_NEAR((*colours)[2 * plane + pixel], blue[i], 3) << i;
+    }
+    const auto grey = decoder.Decode(jpeg, 1);
+    ASSERT_TRUE(grey.ok());
+    EXPECT_NEAR((*grey)[kSide], 0.587 * 255 + 0.114 * 255, 3) << "cyan";
   }
 }
 
@@ -111,7 +276,7 @@ TEST(ImageDecoder, SidesThatAreTooLongAreRefusedBeforeMemoryIsTaken) {
   const auto crc = static_cast<uint32_t>(crc32(0, png.data() + 12, 17));
   for (int i = 0; i < 4; ++i) png[29 + i] = static_cast<uint8_t>(crc >> (24 - 8 * i));
   ImageDecoder decoder;
-  EXPECT_THAT(decoder.ReadHeader(png).status().message(), HasSubstr("65536 x 65536 pixels"));
+  EXPECT_THAT(ImageDecoder::ReadHeader(png).status().message(), HasSubstr("65536 x 65536 pixels"));
 }
 
 }  // namespace

@@ -335,6 +335,50 @@ TEST_F(ImageReadersTest, JpegIsWithinAFewLevelsOfWhatWasPacked) {
   for (size_t i = 0; i < smooth.size(); ++i) EXPECT_NEAR(contents.pixels[i], smooth[i], 8) << i;
 }
 
+TEST_F(ImageReadersTest, TurnedImagesAreUprightHoweverTheyAreRead) {
+  NamedFiles files = files_;
+  for (auto& file : files) file.second = test::WithOrientation(file.second, 6);
+  test::WriteFiles(scratch_ / "set", files);
+  test::WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kDeflatedZip, files));
+  const auto upright = OpenImageFolder(Request("set"));
+  ASSERT_TRUE(upright.ok()) << upright.status().message();
+  EXPECT_EQ((*upright)->fields(), LabelledImage({3, 4, 5})) << "stored as 3x5x4";
+  const test::Contents expected = test::ReadAll(**upright);
+  const Bytes stored = test::ImagePixels(0, kExtents);
+  EXPECT_EQ(expected.pixels[0], stored[4 * 4]) << "the lower left corner comes to the upper left";
+  EXPECT_EQ(expected.pixels[4], stored[0]);
+  for (const char* path : {"set", "set.zip"}) {
+    ReaderRequest request = Request(path);
+    request.decode = DecodeImages::kOnDemand;
+    EXPECT_EQ(test::ReadAll(*OpenImageFolder(request).value()), expected);
+    request.decode = DecodeImages::kAuto;
+    request.image_size = {3, 4, 5};
+    EXPECT_EQ(test::ReadAll(*OpenImageFolder(request).value()), expected);
+    request.originals = true;
+    const auto set = OpenImageFolder(request).value();
+    Sample sample(set->fields());
+    ASSERT_TRUE(set->Read(0, &sample).ok());
+    EXPECT_THAT(sample.extents(0), ElementsAre(3, 4, 5));
+  }
+}
+
+TEST_F(ImageReadersTest, DeepImagesWithSmallValuesAreRemarkedOn) {
+  NamedFiles files = files_;
+  std::vector<uint16_t> values(60);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<uint16_t>(i * 69);
+  files[0].second = test::DeepPng(kExtents, values);  // up to 4071
+  test::WriteFiles(scratch_ / "set", files);
+  for (const auto& notes : {OpenImageFolder(Request("set")).value()->notes(),
+                            MeasureImageFolder(Request("set"))->notes}) {
+    EXPECT_THAT(notes.Lines(), ElementsAre(AllOf(HasSubstr(scratch_ / "set/class0/0000.png has 16"),
+                                                 HasSubstr("no value above 4095"))));
+  }
+  values[7] = 4096;
+  files[0].second = test::DeepPng(kExtents, values);
+  test::WriteFiles(scratch_ / "set", files);
+  EXPECT_THAT(OpenImageFolder(Request("set")).value()->notes().Lines(), testing::IsEmpty());
+}
+
 TEST_F(ImageReadersTest, AJpegThatIsCutOffIsDamaged) {
   const Bytes jpeg = test::Jpeg({3, 16, 16}, Bytes(3 * 16 * 16, 99));
   for (size_t size = 0; size + 2 < jpeg.size(); ++size) {
