@@ -89,8 +89,9 @@ else
   echo "kubectl and Kubernetes' schemas are not available: tests of k8s/ are skipped"
 fi
 
-# kumo_test PRESET [CTEST-OPTION ...]; one more than there are cores, since processes wait for each other.
-kumo_test() { ctest --preset "$1" -j "$(($(nproc) + 1))" --no-tests=error "${@:2}"; }
+# kumo_test PRESET [CTEST-OPTION ...]; twice as many as there are cores and one more, since processes wait
+# for each other.
+kumo_test() { ctest --preset "$1" -j "$((2 * $(nproc) + 1))" --no-tests=error "${@:2}"; }
 
 echo "== tests"
 if [ "$all" = 0 ]; then
