@@ -31,20 +31,21 @@ Result<DatasetExtents> MeasureCifar(const ReaderRequest& request);
 //   |labels 1:1 |features 3:1.5 17:0.25
 //
 // A line has named streams of numbers. A stream is dense, or sparse if its values have indices
-// ("3:1.5"). The number before the first '|' is a sequence number. A stream with a name that begins
-// with '#' is a comment.
+// ("3:1.5"). The number before the first '|' is a sequence number; adjacent lines of one sequence
+// are one sample, if no stream occurs twice. A stream with a name that begins with '#' is a
+// comment.
 //
 // The stream data.ctf_features becomes the field "image": float32, dense or sparse, of
 // data.image_size, or 1 x n x 1 if that is empty and the first line has n dense values. The stream
 // data.ctf_labels becomes the label: a class number, or a one-hot vector of data.classes values,
 // dense or sparse; with data.classes = 0 numbers (float32), as many as on the first line. Other
-// streams and empty lines are skipped.
+// streams and lines without streams are skipped.
 //
 // Memory is proportional to the bytes read: sparse values stay sparse.
 //
 // InvalidArgument, with file, line and column, for malformed lines, values beyond the image size,
-// labels not below request.classes, and sequences of several lines. DataLoss if the file is damaged
-// or its last line has no newline.
+// labels not below request.classes, and sequences of several samples. DataLoss if the file is
+// damaged or its last line has no newline.
 Result<std::unique_ptr<Dataset>> OpenCtf(const ReaderRequest& request);
 // Reads the first line and counts the others.
 Result<DatasetExtents> MeasureCtf(const ReaderRequest& request);

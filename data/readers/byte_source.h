@@ -10,10 +10,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "common/base/status.h"
 
 namespace kumo {
+
+// UTF-8's byte order mark, with which some programs begin a text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 class ByteSource {
  public:

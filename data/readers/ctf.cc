@@ -6,6 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +18,7 @@
 
 #include <glog/logging.h>
 
+#include "common/base/nearest_float.h"
 #include "common/base/printable.h"
 #include "common/base/text.h"
 #include "data/readers/byte_source.h"
@@ -32,7 +36,33 @@ std::string Text(float number) {
   return text;
 }
 
-// Lines of a file, without newlines.
+constexpr std::string_view kBlanks = " \t";
+
+// A line with a stream.
+struct Line {
+  int64_t number = 0;           // from 1 on
+  std::string_view text{};      // without its newline
+  std::string_view sequence{};  // the number before the first '|'; "": none
+};
+
+// True if the line has more than blanks, a sequence number and comments.
+bool HasContent(const Line& line) {
+  std::string_view rest = line.text;
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+  rest.remove_prefix(line.sequence.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+  while (rest.starts_with("|#")) rest.remove_prefix(std::min(rest.find('|', 1), rest.size()));
+  return !rest.empty();
+}
+
+// The digits at the start of the line, if blanks, '|' or the line's end follow.
+std::string_view SequenceOf(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  const std::string_view word = text.substr(0, text.find_first_of(" \t|"));
+  return ParseNumber<uint64_t>(word) ? word : std::string_view();
+}
+
+// Lines of a file.
 class Lines {
  public:
   static Result<Lines> Open(const std::string& path) {
@@ -40,41 +70,43 @@ class Lines {
     return Lines(std::move(source));
   }
 
-  // The next line that is not empty, valid until the next call; none at the end.
-  Result<std::optional<std::string_view>> Next() {
+  // The next line with content, valid until the next call; none at the end.
+  Result<std::optional<Line>> Next() {
     while (true) {
       const size_t end = text_.find('\n', begin_);
       if (end == std::string::npos) {
         KUMO_ASSIGN_OR_RETURN(const bool more, ReadMore());
         if (more) continue;
-        if (begin_ == text_.size()) return std::optional<std::string_view>();
-        ++number_;
-        return DataLoss(Where() +
+        if (begin_ == text_.size()) return std::optional<Line>();
+        return DataLoss(Where(number_ + 1) +
                         " the last line has no newline, so the file may be truncated; "
                         "end it with a newline");
       }
-      std::string_view line = std::string_view(text_).substr(begin_, end - begin_);
+      Line line{++number_, std::string_view(text_).substr(begin_, end - begin_)};
       begin_ = end + 1;
-      ++number_;
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      if (!line.empty()) return std::optional(line);
+      if (number_ == 1 && line.text.starts_with(kByteOrderMark)) {
+        line.text.remove_prefix(kByteOrderMark.size());
+      }
+      if (line.text.ends_with('\r')) line.text.remove_suffix(1);
+      line.sequence = SequenceOf(line.text);
+      if (HasContent(line)) return std::optional(line);
     }
   }
 
-  // "path:line:" for the line that Next returned.
-  std::string Where() const { return source_.path() + ":" + std::to_string(number_) + ":"; }
+  const std::string& path() const { return source_.path(); }
 
  private:
   explicit Lines(ByteSource source) : source_(std::move(source)) {}
+
+  std::string Where(int64_t number) const { return path() + ":" + std::to_string(number) + ":"; }
 
   Result<bool> ReadMore() {
     text_.erase(0, begin_);
     begin_ = 0;
     const size_t have = text_.size();
     if (have > kMaxLineBytes) {
-      ++number_;
-      return InvalidArgument(Where() + " the line is longer than " + std::to_string(kMaxLineBytes) +
-                             " bytes");
+      return InvalidArgument(Where(number_ + 1) + " the line is longer than " +
+                             std::to_string(kMaxLineBytes) + " bytes");
     }
     text_.resize(have + std::max(have, kTextPieceBytes));
     auto* out = reinterpret_cast<uint8_t*>(text_.data()) + have;
@@ -89,23 +121,32 @@ class Lines {
   int64_t number_ = 0;
 };
 
-// A stream of a line.
+// Position in a file; line and column count from 1 on. Line 0: none.
+struct Place {
+  int64_t line = 0;
+  int64_t column = 0;
+};
+
+// A stream of a sample.
 struct CtfStream {
-  std::string name;    // to look for
-  int64_t column = 0;  // start on the line, from 1 on; 0: missing
+  std::string name;  // to look for
+  Place place;
   bool sparse = false;
   std::vector<float> values;
   std::vector<int64_t> indices;  // of sparse values; ascending
   std::vector<int64_t> columns;  // of the values
+
+  bool found() const { return place.line > 0; }
+  Place PlaceOf(size_t value) const { return {place.line, columns[value]}; }
 };
 
-constexpr std::string_view kBlanks = " \t";
 constexpr size_t kShown = 40;  // bytes of faulty text in a message
 
-// InvalidArgument with a message "9: what is wrong" that begins with the column, to be prefixed by
-// file and line.
-Status WrongColumn(int64_t column, const std::string& what) {
-  return InvalidArgument(std::to_string(column) + ": " + what);
+// InvalidArgument with a message "2:9: what is wrong" that begins with line and column, to be
+// prefixed by the file.
+Status Wrong(Place place, const std::string& what) {
+  return InvalidArgument(std::to_string(place.line) + ":" + std::to_string(place.column) + ": " +
+                         what);
 }
 
 std::string Quoted(std::string_view text) { return '"' + Printable(text, kShown) + '"'; }
@@ -113,9 +154,9 @@ std::string Quoted(std::string_view text) { return '"' + Printable(text, kShown)
 // A line with a position.
 class Cursor {
  public:
-  explicit Cursor(std::string_view line) : line_(line) {}
+  explicit Cursor(const Line& line) : number_(line.number), line_(line.text) {}
 
-  int64_t column() const { return static_cast<int64_t>(at_) + 1; }
+  Place place() const { return {number_, static_cast<int64_t>(at_) + 1}; }
   bool ended() const { return at_ == line_.size(); }
   char next() const { return line_[at_]; }
   void Skip(size_t bytes) { at_ += bytes; }
@@ -128,83 +169,110 @@ class Cursor {
   }
 
  private:
+  const int64_t number_;
   const std::string_view line_;
   size_t at_ = 0;
 };
 
 // Parses a value, "1.5" or "3:1.5".
-Status AddValue(std::string_view text, int64_t column, CtfStream* stream) {
+Status AddValue(std::string_view text, Place place, CtfStream* stream) {
   const size_t colon = text.find(':');
   const bool sparse = colon != std::string_view::npos;
   if (stream->values.empty()) stream->sparse = sparse;
   if (sparse != stream->sparse) {
-    return WrongColumn(column, Quoted(text) + " is " + (sparse ? "sparse" : "dense") +
-                                   ", but the values of |" + stream->name + " before it are not");
+    return Wrong(place, Quoted(text) + " is " + (sparse ? "sparse" : "dense") +
+                            ", but the values of |" + stream->name + " before it are not");
   }
-  const std::optional<float> value = ParseNumber<float>(sparse ? text.substr(colon + 1) : text);
-  if (!value || !std::isfinite(*value)) {
-    return WrongColumn(column, Quoted(text) + " is no number");
+  const std::optional<float> value = NearestFloat(sparse ? text.substr(colon + 1) : text);
+  if (!value) return Wrong(place, Quoted(text) + " is no number");
+  if (!std::isfinite(*value)) {
+    return Wrong(place, Quoted(text) +
+                            " exceeds the largest number of float32, 3.4e38; scale the "
+                            "values of |" +
+                            stream->name);
   }
   if (sparse) {
     const int64_t index = ParseNumber<int64_t>(text.substr(0, colon)).value_or(-1);
-    if (index < 0) {
-      return WrongColumn(column, Quoted(text) + " does not begin with an index from 0 on");
-    }
-    if (!stream->indices.empty() && index <= stream->indices.back()) {
-      return WrongColumn(column, "index " + std::to_string(index) + " of |" + stream->name +
-                                     " is not above the previous one");
-    }
+    if (index < 0) return Wrong(place, Quoted(text) + " does not begin with an index from 0 on");
     stream->indices.push_back(index);
   }
   stream->values.push_back(*value);
-  stream->columns.push_back(column);
+  stream->columns.push_back(place.column);
+  return OkStatus();
+}
+
+// Sorts sparse values by their indices. The error of Wrong if an index occurs twice.
+Status SortIndices(CtfStream* stream) {
+  std::vector<int64_t>& indices = stream->indices;
+  if (std::ranges::adjacent_find(indices, std::ranges::greater_equal()) == indices.end()) {
+    return OkStatus();
+  }
+  std::vector<size_t> order(indices.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return indices[i]; });
+  CtfStream sorted = *stream;
+  for (size_t i = 0; i < order.size(); ++i) {
+    sorted.values[i] = stream->values[order[i]];
+    sorted.indices[i] = stream->indices[order[i]];
+    sorted.columns[i] = stream->columns[order[i]];
+    if (i > 0 && sorted.indices[i] == sorted.indices[i - 1]) {
+      return Wrong(sorted.PlaceOf(i), "index " + std::to_string(sorted.indices[i]) + " of |" +
+                                          stream->name + " occurs twice");
+    }
+  }
+  *stream = std::move(sorted);
   return OkStatus();
 }
 
 Status ReadStream(Cursor& cursor, CtfStream* stream) {
   while (true) {
     cursor.SkipBlanks();
-    if (cursor.ended() || cursor.next() == '|') return OkStatus();
-    const int64_t column = cursor.column();
-    KUMO_RETURN_IF_ERROR(AddValue(cursor.Until(" \t|"), column, stream));
+    if (cursor.ended() || cursor.next() == '|') return SortIndices(stream);
+    const Place place = cursor.place();
+    KUMO_RETURN_IF_ERROR(AddValue(cursor.Until(" \t|"), place, stream));
   }
 }
 
 void Clear(CtfStream* stream) {
-  stream->column = 0;
+  stream->place = {};
   stream->sparse = false;
   stream->values.clear();
   stream->indices.clear();
   stream->columns.clear();
 }
 
-// Parses a line into `streams`, by their names, and `sequence`, the text before the first '|'.
-// Other streams are skipped. The errors of WrongColumn.
-Status ParseCtfLine(std::string_view line, std::string_view* sequence,
-                    std::span<CtfStream> streams) {
-  for (CtfStream& stream : streams) Clear(&stream);
+// Parses a line into `streams`, by their names. Other streams and comments are skipped. The errors
+// of Wrong.
+Status ParseCtfLine(const Line& line, std::span<CtfStream> streams) {
   Cursor cursor(line);
   cursor.SkipBlanks();
-  const int64_t begin = cursor.column();
-  *sequence = cursor.Until(" \t|");
-  if (!sequence->empty() && !ParseNumber<uint64_t>(*sequence)) {
-    return WrongColumn(begin, Quoted(*sequence) + " is no sequence number; streams begin with '|'");
+  const Place begin = cursor.place();
+  const std::string_view first = cursor.Until(" \t|");
+  if (first != line.sequence) {
+    return Wrong(begin, Quoted(first) + " is no sequence number; streams begin with '|'");
   }
   cursor.SkipBlanks();
   while (!cursor.ended()) {
-    const int64_t column = cursor.column();
+    const Place place = cursor.place();
     if (cursor.next() != '|') {
-      return WrongColumn(column, Quoted(cursor.Until("|")) + " belongs to no stream");
+      return Wrong(place, Quoted(cursor.Until("|")) + " belongs to no stream");
     }
     cursor.Skip(1);
     const std::string_view name = cursor.Until(" \t|");
+    if (name.empty()) {
+      return Wrong(place, "'|' without the name of a stream; in a comment write |# instead");
+    }
     const auto stream = std::ranges::find(streams, name, &CtfStream::name);
     if (stream == streams.end()) {
       cursor.Until("|");
       continue;
     }
-    if (stream->column > 0) return WrongColumn(column, "|" + stream->name + " occurs twice");
-    stream->column = column;
+    if (stream->found() && stream->place.line < line.number) {
+      return Wrong(place, "sequence " + std::string(line.sequence) + " has a second |" +
+                              stream->name + "; only sequences of one sample are supported");
+    }
+    if (stream->found()) return Wrong(place, "|" + stream->name + " occurs twice");
+    stream->place = place;
     KUMO_RETURN_IF_ERROR(ReadStream(cursor, &*stream));
   }
   return OkStatus();
@@ -267,12 +335,14 @@ class CtfDataset final : public Dataset {
   std::vector<std::byte> labels_;
 };
 
-// A file whose first line has been read.
+// A file whose first sample has been read. A sample is a line, or all adjacent lines of one
+// sequence number, which have different streams.
 class CtfFile {
  public:
   static Result<CtfFile> Open(const ReaderRequest& request) {
     KUMO_ASSIGN_OR_RETURN(Lines lines, Lines::Open(request.images));
     CtfFile file(request, std::move(lines));
+    KUMO_ASSIGN_OR_RETURN(file.ahead_, file.lines_->Next());
     KUMO_ASSIGN_OR_RETURN(const bool any, file.Next());
     if (!any) return InvalidArgument(request.images + ": contains no samples");
     KUMO_RETURN_IF_ERROR(file.WorkOutFields());
@@ -281,28 +351,37 @@ class CtfFile {
 
   const Fields& fields() const { return fields_; }
   const CtfStream& image() const { return streams_[kImage]; }
+  bool sparse() const { return sparse_; }
 
-  // Reads the next line; false at the end.
+  // Reads the next sample; false at the end.
   Result<bool> Next() {
-    KUMO_ASSIGN_OR_RETURN(const auto line, lines_.Next());
-    if (!line) return false;
-    std::string_view sequence;
-    KUMO_RETURN_IF_ERROR(At(ParseCtfLine(*line, &sequence, streams_)));
-    if (!sequence.empty() && sequence == sequence_) {
-      return At(WrongColumn(
-          1, "sequence " + sequence_ + " continues; only sequences of one line are supported"));
-    }
-    sequence_ = sequence;
+    for (CtfStream& stream : streams_) Clear(&stream);
+    begin_ = {ahead_ ? ahead_->number : 0, 1};
+    int64_t lines = 0;
+    KUMO_RETURN_IF_ERROR(ForEachLine([&](const Line& line) {
+      ++lines;
+      return At(ParseCtfLine(line, streams_));
+    }));
     for (const CtfStream& stream : streams_) {
-      if (stream.column == 0 && !stream.name.empty())
-        return At(WrongColumn(1, "the line has no |" + stream.name));
+      if (lines == 0 || stream.found() || stream.name.empty()) continue;
+      return At(Wrong(begin_,
+                      (lines == 1 ? "the line has no |" : "the sequence has no |") + stream.name));
     }
-    return true;
+    return lines > 0;
   }
-  // The next line's text, unparsed.
-  Result<std::optional<std::string_view>> Pass() { return lines_.Next(); }
+  // Passes over the next sample without parsing it; returns a bound of its sparse values, or none
+  // at the end.
+  Result<std::optional<int64_t>> Pass() {
+    if (!ahead_) return std::optional<int64_t>();
+    int64_t colons = 0;
+    KUMO_RETURN_IF_ERROR(ForEachLine([&](const Line& line) {
+      colons += std::ranges::count(line.text, ':');
+      return OkStatus();
+    }));
+    return std::optional(colons);
+  }
 
-  // Converts the current line to a sample. Returns its label's bytes, valid until the next line.
+  // Checks the current sample. Returns its label's bytes, valid until the next sample.
   Result<std::span<const std::byte>> Check() {
     KUMO_RETURN_IF_ERROR(At(CheckImage()));
     if (request_.label_stream.empty()) return std::as_bytes(std::span(&class_, 1));
@@ -317,30 +396,40 @@ class CtfFile {
   }
 
  private:
-  CtfFile(const ReaderRequest& request, Lines lines) : request_(request), lines_(std::move(lines)) {
+  CtfFile(const ReaderRequest& request, Lines lines)
+      : request_(request), lines_(std::make_unique<Lines>(std::move(lines))) {
     streams_[kImage].name = request.image_stream;
     streams_[kLabel].name = request.label_stream;
   }
 
   Status At(const Status& status) const {
     if (status.ok()) return status;
-    return {status.code(), lines_.Where() + status.message()};
+    return {status.code(), lines_->path() + ":" + status.message()};
+  }
+
+  // Calls `see` with each line of the next sample, until its first error.
+  template <typename See>
+  Status ForEachLine(const See& see) {
+    std::string sequence;
+    for (bool first = true;
+         ahead_ && (first || (!sequence.empty() && ahead_->sequence == sequence)); first = false) {
+      sequence = ahead_->sequence;
+      KUMO_RETURN_IF_ERROR(see(*ahead_));
+      KUMO_ASSIGN_OR_RETURN(ahead_, lines_->Next());
+    }
+    return OkStatus();
   }
 
   Status WorkOutFields() {
     const CtfStream& image = streams_[kImage];
-    if (image.values.empty()) {
-      return At(WrongColumn(image.column, "|" + image.name +
-                                              " has no values, so the first line does not "
-                                              "show whether they are sparse"));
-    }
-    sparse_ = image.sparse;
+    sparse_ = image.sparse || image.values.empty();
     std::vector<int64_t> extents = request_.image_size;
     if (extents.empty()) {
       if (sparse_) {
-        return At(WrongColumn(image.column, "|" + image.name +
-                                                " is sparse, so the number of values is "
-                                                "unknown; set data.image_size"));
+        return At(Wrong(image.place, "|" + image.name + " is " +
+                                         (image.values.empty() ? "empty" : "sparse") +
+                                         ", so the number of values is unknown; set "
+                                         "data.image_size"));
       }
       extents = {1, std::ssize(image.values), 1};
     }
@@ -349,7 +438,7 @@ class CtfFile {
     if (request_.classes > 0 || request_.label_stream.empty()) return OkStatus();
     const CtfStream& label = streams_[kLabel];
     if (label.values.empty()) {
-      return At(WrongColumn(label.column, "|" + label.name + " has no values"));
+      return At(Wrong(label.place, "|" + label.name + " has no values"));
     }
     fields_[kLabel] = {kLabelField, NumberType::kFloat32, {std::ssize(label.values)}};
     return OkStatus();
@@ -360,21 +449,19 @@ class CtfFile {
     const int64_t numbers = fields_[kImage].numbers();
     // An empty sparse stream is a row of zeros.
     if (!image.values.empty() && image.sparse != sparse_) {
-      return WrongColumn(image.columns[0], "|" + image.name + " is " +
-                                               (sparse_ ? "sparse" : "dense") +
-                                               " on the first line, but not here");
+      return Wrong(image.PlaceOf(0), "|" + image.name + " is " + (sparse_ ? "sparse" : "dense") +
+                                         " on the first line, but not here");
     }
     if (!sparse_ && std::ssize(image.values) != numbers) {
-      return WrongColumn(image.column, "|" + image.name + " has " +
-                                           std::to_string(image.values.size()) + " values, not " +
-                                           std::to_string(numbers) + " (" +
-                                           ExtentsText(fields_[kImage].extents) + ")");
+      return Wrong(image.place, "|" + image.name + " has " + std::to_string(image.values.size()) +
+                                    " values, not " + std::to_string(numbers) + " (" +
+                                    ExtentsText(fields_[kImage].extents) + ")");
     }
     if (sparse_ && !image.indices.empty() && image.indices.back() >= numbers) {
-      return WrongColumn(image.columns.back(),
-                         "index " + std::to_string(image.indices.back()) + " of |" + image.name +
-                             " is not below " + std::to_string(numbers) +
-                             " (data.image_size = " + ExtentsText(fields_[kImage].extents) + ")");
+      return Wrong(image.PlaceOf(image.columns.size() - 1),
+                   "index " + std::to_string(image.indices.back()) + " of |" + image.name +
+                       " is not below " + std::to_string(numbers) +
+                       " (data.image_size = " + ExtentsText(fields_[kImage].extents) + ")");
     }
     return OkStatus();
   }
@@ -382,16 +469,16 @@ class CtfFile {
   Status CheckLabelNumbers() const {
     const CtfStream& label = streams_[kLabel];
     if (label.sparse) {
-      return WrongColumn(label.columns[0],
-                         "|" + label.name +
-                             " is sparse, but with data.classes = 0 labels must be dense "
-                             "numbers");
+      return Wrong(label.PlaceOf(0),
+                   "|" + label.name +
+                       " is sparse, but with data.classes = 0 labels must be dense "
+                       "numbers");
     }
     const int64_t numbers = fields_[kLabel].numbers();
     if (std::ssize(label.values) == numbers) return OkStatus();
-    return WrongColumn(label.column, "|" + label.name + " has " +
-                                         std::to_string(label.values.size()) + " values, not " +
-                                         std::to_string(numbers) + " as on the first line");
+    return Wrong(label.place, "|" + label.name + " has " + std::to_string(label.values.size()) +
+                                  " values, not " + std::to_string(numbers) +
+                                  " as on the first line");
   }
 
   Result<int32_t> Class() const {
@@ -402,37 +489,38 @@ class CtfFile {
       if (number >= 0 && number < static_cast<double>(classes) && number == std::floor(number)) {
         return static_cast<int32_t>(number);
       }
-      return NoClass(label.columns[0], "label " + Text(label.values[0]));
+      return NoClass(label.PlaceOf(0), "label " + Text(label.values[0]));
     }
     if (!label.sparse && std::ssize(label.values) != classes) {
-      return NoClass(label.column, "a label of " + std::to_string(label.values.size()) + " values");
+      return NoClass(label.place, "a label of " + std::to_string(label.values.size()) + " values");
     }
     int64_t place = -1;
     for (size_t i = 0; i < label.values.size(); ++i) {
       if (label.values[i] == 0) continue;
       if (place >= 0 || label.values[i] != 1) {
-        return WrongColumn(label.columns[i], "|" + label.name + " must be a one-hot vector");
+        return Wrong(label.PlaceOf(i), "|" + label.name + " must be a one-hot vector");
       }
       place = label.sparse ? label.indices[i] : static_cast<int64_t>(i);
-      if (place >= classes) return NoClass(label.columns[i], "label " + std::to_string(place));
+      if (place >= classes) return NoClass(label.PlaceOf(i), "label " + std::to_string(place));
     }
-    if (place < 0) return WrongColumn(label.column, "|" + label.name + " has no 1");
+    if (place < 0) return Wrong(label.place, "|" + label.name + " has no 1");
     return static_cast<int32_t>(place);
   }
 
-  Status NoClass(int64_t column, const std::string& what) const {
-    return WrongColumn(column,
-                       what + " is no class of data.classes = " + std::to_string(request_.classes) +
-                           "; correct data.classes or the file");
+  Status NoClass(Place place, const std::string& what) const {
+    return Wrong(place, what +
+                            " is no class of data.classes = " + std::to_string(request_.classes) +
+                            "; correct data.classes or the file");
   }
 
   const ReaderRequest& request_;
-  Lines lines_;
+  std::unique_ptr<Lines> lines_;      // fixed in memory, for ahead_
   std::array<CtfStream, 2> streams_;  // kImage, kLabel
-  std::string sequence_;              // of the previous line; "": none
+  std::optional<Line> ahead_;         // the first line of the next sample; none at the end
+  Place begin_;                       // of the current sample
   Fields fields_;
   bool sparse_ = false;
-  int32_t class_ = 0;  // of the current line
+  int32_t class_ = 0;  // of the current sample
 };
 
 }  // namespace
@@ -440,13 +528,13 @@ class CtfFile {
 Result<DatasetExtents> MeasureCtf(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(CtfFile file, CtfFile::Open(request));
   DatasetExtents extents{1, file.fields()};
-  const bool sparse = file.image().sparse;
+  const bool sparse = file.sparse();
   int64_t values = std::ssize(file.image().values);
   while (request.limit == 0 || extents.samples < request.limit) {
-    KUMO_ASSIGN_OR_RETURN(const auto line, file.Pass());
-    if (!line) break;
+    KUMO_ASSIGN_OR_RETURN(const auto more, file.Pass());
+    if (!more) break;
     ++extents.samples;
-    values += std::ranges::count(*line, ':');
+    values += *more;
   }
   constexpr int64_t kSparseBytes = sizeof(float) + sizeof(int64_t);
   extents.bytes =
@@ -458,8 +546,8 @@ Result<DatasetExtents> MeasureCtf(const ReaderRequest& request) {
 
 Result<std::unique_ptr<Dataset>> OpenCtf(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(CtfFile file, CtfFile::Open(request));
-  auto dataset = std::make_unique<CtfDataset>(request.images, file.fields(), request.classes,
-                                              file.image().sparse);
+  auto dataset =
+      std::make_unique<CtfDataset>(request.images, file.fields(), request.classes, file.sparse());
   for (bool more = true; more;) {
     KUMO_ASSIGN_OR_RETURN(const std::span<const std::byte> label, file.Check());
     if (request.limit == 0 || dataset->size() < request.limit) dataset->Add(file.image(), label);

@@ -105,6 +105,61 @@ TEST_F(CtfTest, WithoutClassesLabelsAreNumbers) {
   EXPECT_THAT(Refusal("|labels |features 1\n"), HasSubstr("1:1: |labels has no values"));
 }
 
+TEST_F(CtfTest, NumbersThatFloat32CannotHoldAreZeroOrNamed) {
+  const auto set = Open("|labels 0 |features 5.47382e-48 -1e-60 +2.5 1E+2 .5 3.\n");
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  EXPECT_THAT(NumbersOf(**set, 0), ElementsAre(0, 0, 2.5f, 100, 0.5f, 3));
+  EXPECT_THAT(Refusal("|labels 0 |features 1 -1e99\n"),
+              HasSubstr("1:23: \"-1e99\" exceeds the largest number of float32, 3.4e38; scale the "
+                        "values of |features"));
+}
+
+TEST_F(CtfTest, LinesWithoutStreamsArePassedOver) {
+  const auto set = Open(
+      "\xef\xbb\xbf|# a comment before the first line, with |# another one, a pipe |# in it\n"
+      "  \t \r\n"
+      "12\n"
+      "|labels 0 |features 1 2 |# |#features 7 7\n"
+      "13 |#\r\n"
+      "\t14\t|features\t3\t4\t|labels\t1\t\r\n"
+      "|# the end\n");
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  ASSERT_EQ((*set)->size(), 2);
+  EXPECT_THAT(NumbersOf(**set, 0), ElementsAre(1, 2));
+  EXPECT_THAT(NumbersOf(**set, 1), ElementsAre(3, 4));
+  EXPECT_EQ(MeasureCtf(request_)->samples, 2);
+}
+
+TEST_F(CtfTest, LinesOfOneSequenceMayShareASample) {
+  const auto set = Open(
+      "7 |features 1 2\n"
+      "7 |# in between\n"
+      "7 |labels 2 |weight 1\n"
+      "8 |labels 1 |features 3 4\n"
+      "|labels 0 |features 5 6\n"
+      "|labels 1 |features 7 8\n");
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  ASSERT_EQ((*set)->size(), 4);
+  EXPECT_THAT(NumbersOf(**set, 0), ElementsAre(1, 2));
+  EXPECT_EQ(LabelOf(**set, 0), 2);
+  EXPECT_THAT(NumbersOf(**set, 3), ElementsAre(7, 8));
+  EXPECT_EQ(MeasureCtf(request_)->samples, 4);
+  EXPECT_THAT(Refusal("7 |features 1 2\n7 |weight 3\n8 |features 3 4 |labels 1\n"),
+              HasSubstr("1:1: the sequence has no |labels"));
+}
+
+TEST_F(CtfTest, SparseValuesMayComeInAnyOrder) {
+  request_.image_size = {1, 6, 1};
+  const auto set = Open("|labels 1 |features\n|labels 1 |features 5:-2 0:1.5 3:+7\n");
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  EXPECT_THAT(NumbersOf(**set, 0), ElementsAre(0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(NumbersOf(**set, 1), ElementsAre(1.5f, 0, 0, 7, 0, -2));
+  EXPECT_THAT(Refusal("|labels 1 |features 5:1 2:1 5:3\n"),
+              HasSubstr("1:29: index 5 of |features occurs twice"));
+  EXPECT_THAT(Refusal("|labels 1 |features 5:1 7:1 0:3\n"),
+              HasSubstr("1:25: index 7 of |features is not below 6"));
+}
+
 TEST_F(CtfTest, LinesThatAreAskedAboutNeedNoLabels) {
   request_.label_stream = "";
   const auto set = Open("|features 1 2\n|labels 7 7 7 |features 3 4\n");
@@ -127,7 +182,8 @@ TEST_F(CtfTest, WhatIsWrongIsToldByLineAndColumn) {
   const std::string good = "|labels 1 |features 1 2\n";
   EXPECT_THAT(Refusal(good + "|labels 1 |features 1 x\n"), HasSubstr("2:23: \"x\" is no number"));
   EXPECT_THAT(Refusal(good + "|labels 1 |features 1 nan\n"), HasSubstr("2:23: \"nan\""));
-  EXPECT_THAT(Refusal(good + "|labels 1 |features 1 1e99\n"), HasSubstr("2:23: \"1e99\""));
+  EXPECT_THAT(Refusal(good + "|labels 1 |features 1 2 | 3\n"),
+              HasSubstr("2:25: '|' without the name of a stream; in a comment write |#"));
   EXPECT_THAT(Refusal(good + "|labels 1 |features 1\n"),
               HasSubstr("2:11: |features has 1 values, not 2"));
   EXPECT_THAT(Refusal(good + "|labels 1 |features 1 2 3\n"), HasSubstr("3 values, not 2 (1x2x1)"));
@@ -148,7 +204,8 @@ TEST_F(CtfTest, WhatIsWrongIsToldByLineAndColumn) {
               HasSubstr("2:25: |labels occurs twice"));
   EXPECT_THAT(Refusal(good + "labels 1\n"), HasSubstr("2:1: \"labels\" is no sequence number"));
   EXPECT_THAT(Refusal(good + "7 labels 1\n"), HasSubstr("2:3: \"labels 1\" belongs to no stream"));
-  EXPECT_THAT(Refusal("7 " + good + "7 " + good), HasSubstr("2:1: sequence 7 continues"));
+  EXPECT_THAT(Refusal("7 " + good + "7 " + good),
+              HasSubstr("2:3: sequence 7 has a second |labels; only sequences of one sample"));
   EXPECT_THAT(Refusal(good + good + "|labels 1"), HasSubstr("3: the last line has no newline"));
   EXPECT_THAT(Refusal("|labels 1 |features 0:1\n"), HasSubstr("set data.image_size"));
   EXPECT_THAT(Open("\n\n").status().message(), EndsWith("contains no samples"));
@@ -156,7 +213,7 @@ TEST_F(CtfTest, WhatIsWrongIsToldByLineAndColumn) {
   EXPECT_THAT(Refusal("|labels 1 |features 3:1\n|labels 1 |features 0:1 4:1\n"),
               HasSubstr("2:25: index 4 of |features is not below 4"));
   EXPECT_THAT(Refusal("|labels 1 |features 1:1 1:2\n"),
-              HasSubstr("1:25: index 1 of |features is not"));
+              HasSubstr("1:25: index 1 of |features occurs twice"));
   EXPECT_THAT(Refusal("|labels 1 |features -1:1\n"), HasSubstr("1:21: \"-1:1\" does not begin"));
 }
 

@@ -435,6 +435,9 @@ TEST_F(ImageReadersTest, AMapIsRefusedByTheLineThatIsWrong) {
   EXPECT_THAT(refusal("images/x.png\t2"), HasSubstr(where + "the last line has no newline"));
   EXPECT_THAT(refusal("images/x.png\t2\n"), HasSubstr("images/x.png"));
   EXPECT_EQ(refusal("\n"), "") << "empty lines are nothing";
+  const std::string marked = "\xef\xbb\xbf" + good;
+  test::WriteFile(scratch_ / "map.txt", Bytes(marked.begin(), marked.end()));
+  EXPECT_TRUE(OpenImageMap(Request("map.txt")).ok()) << "nor is a byte order mark";
 }
 
 // The numbers that Pillow decodes: its libjpeg-turbo and ours agree.
