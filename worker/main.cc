@@ -187,7 +187,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   if (arguments.check || arguments.memory) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
     KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
-    for (const std::string& note : memory.data_notes) LOG(WARNING) << note;
+    for (const std::string& note : memory.notes) LOG(WARNING) << note;
     if (arguments.memory && arguments.json) PrintJson(memory);
     if (arguments.check || (arguments.memory && !arguments.json)) PrintMemory(memory);
     if (arguments.memory) return OkStatus();
@@ -210,7 +210,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ShownProcess> shown,
                         ShownProcess::Start(arguments.http, "--http", std::move(title), &clock));
   KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
-  for (const std::string& note : memory.data_notes) LOG(INFO) << note;
+  for (const std::string& note : memory.notes) LOG(INFO) << note;
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, MakeTrainer(memory, experiment, &clock));
   return Train(trainer.get(), experiment, arguments.name, &clock, &signals,
                shown ? shown->view() : nullptr);

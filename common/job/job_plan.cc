@@ -128,6 +128,23 @@ int64_t JobPlan::LargestSlice() const {
   return largest;
 }
 
+int64_t JobPlan::SmallestMinibatch() const {
+  int64_t smallest = settings_.minibatch;
+  for (const Stretch& stretch : stretches_) {
+    const int64_t rest = stretch.samples.size() % stretch.samples_per_round;
+    for (const int64_t round :
+         {std::min(stretch.samples_per_round, stretch.samples.size()), rest}) {
+      for (const int partition : {0, settings_.partitions - 1}) {
+        const int64_t slice = EvenSlice({0, round}, partition, settings_.partitions).size();
+        if (slice == 0) continue;
+        const int64_t last = slice % settings_.minibatch;
+        smallest = std::min(smallest, last > 0 ? last : settings_.minibatch);
+      }
+    }
+  }
+  return smallest;
+}
+
 Range JobPlan::EvaluationSamples(int64_t samples, int partition) const {
   return EvenSlice({0, samples}, partition, settings_.partitions);
 }

@@ -1,6 +1,11 @@
 #include "worker/training/job_memory.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "common/base/memory_budget.h"
 #include "common/job/fields.h"
@@ -11,6 +16,7 @@
 #include "models/backend/host_memory.h"
 #include "models/net.h"
 #include "models/network.h"
+#include "models/ops/batch_normalisation/spec.h"
 #include "worker/training/opened_job.h"
 
 namespace kumo {
@@ -76,6 +82,23 @@ void AddMessages(const Experiment& experiment, const JobSpec& spec, int64_t part
             "sync.partitions, sync.push_codec, block.reset_local_state");
 }
 
+// Layers whose result does not depend on their input. (Other normalisations of a single number are
+// no network: PlanNetwork.)
+std::vector<std::string> NotesOf(const Graph& graph, const MinibatchRoom& room) {
+  std::vector<std::string> notes;
+  for (const Node& node : graph.nodes) {
+    const auto* const norm = node.As<BatchNormalisationSpec>();
+    if (norm == nullptr || room.least * norm->shape.plane() > 1) continue;
+    notes.push_back(
+        "network.file: batch_normalisation \"" + node.name +
+        "\" normalises a single number if a minibatch has one sample, as some have here: "
+        "its result is then its shift, whatever the input. Choose sync.minibatch and "
+        "sync.partitions so that no slice leaves one sample over, or put the layer before "
+        "the pooling");
+  }
+  return notes;
+}
+
 }  // namespace
 
 Result<MinibatchRooms> MinibatchRooms::Of(const Experiment& experiment, int64_t train_samples,
@@ -88,6 +111,7 @@ Result<MinibatchRooms> MinibatchRooms::Of(const Experiment& experiment, int64_t 
   rooms.train = RoomFor(experiment.sync.minibatch, prefetch, plan.LargestSlice(), /*slices=*/2);
   rooms.validation = RoomFor(experiment.evaluation.minibatch, prefetch, validation_samples,
                              /*slices=*/1);
+  rooms.train.least = static_cast<int>(plan.SmallestMinibatch());
   return rooms;
 }
 
@@ -139,11 +163,12 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
   AddMessages(experiment, spec, partitions, &worker);
   JobMemory memory{std::move(worker), MemoryOfServer(experiment, spec, servers)};
   for (const std::string& line : data.train.notes.Lines()) {
-    memory.data_notes.push_back("data.train_images: " + line);
+    memory.notes.push_back("data.train_images: " + line);
   }
   for (const std::string& line : data.validation.notes.Lines()) {
-    memory.data_notes.push_back("data.validation_images: " + line);
+    memory.notes.push_back("data.validation_images: " + line);
   }
+  for (std::string& note : NotesOf(plan, rooms.train)) memory.notes.push_back(std::move(note));
   return memory;
 }
 

@@ -19,6 +19,7 @@ namespace kumo {
 // Limits of the minibatches of a data set: samples per minibatch, and minibatches read ahead.
 struct MinibatchRoom {
   int samples = 1;
+  int least = 1;  // samples of the smallest; of training only
   int ahead = 1;
 };
 
@@ -39,8 +40,9 @@ struct MinibatchRooms {
 struct JobMemory {
   MemoryNeed worker;
   MemoryNeed server;
-  // Lines for people: things in the data files that their owner may not have intended.
-  std::vector<std::string> data_notes{};
+  // Lines for people: things in the data files and in the network that their owner may not have
+  // intended.
+  std::vector<std::string> notes{};
 
   // ResourceExhausted if this process has too little memory to be a worker (MemoryNeed::CheckFits);
   // ok if the limit is unknown.

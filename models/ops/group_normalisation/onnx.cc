@@ -10,11 +10,13 @@ namespace kumo {
 
 OnnxValue OnnxForm(const GroupNormalisationSpec& spec, const OnnxNode& node) {
   OnnxBuilder& builder = node.builder;
-  const std::vector<int64_t>& extents = node.input().extents;
   if (spec.elementwise) {
-    return builder.Add("LayerNormalization", node.OperandsOf(node.input()), extents,
+    // The extents of scale and shift: without those of 1 at the end, which planes have.
+    const OnnxValue input = builder.WithExtents(node.input(), spec.shape.extents());
+    return builder.Add("LayerNormalization", node.OperandsOf(input), input.extents,
                        {{"axis", int64_t{1}}, {"epsilon", spec.epsilon}});
   }
+  const std::vector<int64_t>& extents = node.input().extents;
   // Groups as the channels of an instance normalisation; scale and shift are of our channels.
   const int64_t groups = spec.groups;
   const OnnxValue grouped = builder.WithExtents(node.input(), {groups, spec.group_size()});

@@ -80,6 +80,21 @@ TEST(JobPlan, TheLargestSliceIsTheLargestOfAllRounds) {
   });
 }
 
+TEST(JobPlan, TheSmallestMinibatchIsTheSmallestOfAllRounds) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    int64_t smallest = s.minibatch;
+    for (int64_t r = 0; r < plan.rounds(); ++r) {
+      for (int p = 0; p < s.partitions; ++p) {
+        for (int64_t left = plan.PartitionSamples(plan.Round(r), p).size(); left > 0;
+             left -= s.minibatch) {
+          smallest = std::min(smallest, left);
+        }
+      }
+    }
+    ASSERT_EQ(plan.SmallestMinibatch(), smallest);
+  });
+}
+
 TEST(JobPlan, SlicesDifferByAtMostOneSample) {
   ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
     for (int64_t r = 0; r < plan.rounds(); ++r) {

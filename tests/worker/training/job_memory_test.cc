@@ -61,6 +61,26 @@ TEST_F(JobMemoryTest, MinibatchesAreNeverLargerThanTheDataGive) {
   EXPECT_EQ(MinibatchRooms::Of(e, 90, 23)->validation.samples, 23);
 }
 
+TEST_F(JobMemoryTest, ANormalisationOfASingleNumberIsNoted) {
+  const auto notes = [](const std::string& layers, int minibatch) {
+    Experiment e = Block();  // 90 samples, two partitions
+    e.sync.minibatch = minibatch;
+    e.sync.block = 1;
+    const std::string text =
+        "name: 'n' input { channels: 1 height: 28 width: 28 } layers { name: 'fc' fully_connected "
+        "{ outputs: 4 } } " +
+        layers + " layers { name: 'loss' softmax_cross_entropy {} }";
+    const Result<model::Network> network = ParseNetwork(text, "n");
+    CHECK(network.ok()) << network.status().message();
+    return MemoryOfJob(e, *network, 1)->notes;
+  };
+  const std::string batch = "layers { name: 'bn' batch_normalisation {} }";
+  EXPECT_THAT(notes(batch, 5), testing::IsEmpty());  // 45 samples of a partition: no rest
+  EXPECT_THAT(notes(batch, 11), testing::ElementsAre(AllOf(HasSubstr("batch_normalisation \"bn\""),
+                                                           HasSubstr("one sample"))));
+  EXPECT_THAT(notes(batch, 1), testing::SizeIs(1));
+}
+
 TEST_F(JobMemoryTest, DataThatAllWorkersMapIsNotAWorkers) {
   PosixFileSystem files;
   DigitSetOptions digits;
