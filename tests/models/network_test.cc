@@ -115,7 +115,8 @@ TEST(NetworkTest, WrongFieldsAreRefusedByLayerAndName) {
       {"layers { name: 'a' fully_connected { outputs: 1 } }\n"
        "layers { name: 'n' layer_normalisation {} }",
        "layer n: the input must have more than one number, is 1"},
-      {"layers { name: 'n' layer_normalisation { per_position: true } }",
+      {"layers { name: 'a' convolution { outputs: 1 kernel: 3 } }\n"
+       "layers { name: 'n' layer_normalisation { per_position: true } }",
        "layer n: per_position normalises the channels of each position: the input must have more "
        "than "
        "one, is 1x"},
