@@ -117,9 +117,7 @@ TEST(NetworkTest, WrongFieldsAreRefusedByLayerAndName) {
        "layer n: the input must have more than one number, is 1"},
       {"layers { name: 'a' convolution { outputs: 1 kernel: 3 } }\n"
        "layers { name: 'n' layer_normalisation { per_position: true } }",
-       "layer n: per_position normalises the channels of each position: the input must have more "
-       "than "
-       "one, is 1x"},
+       "layer n: the input must have more than one channel, is 1x"},
       {"layers { name: 'n' l2_normalisation { epsilon: nan } }", "or 0 for 1e-10, is nan"},
       {"layers { name: 'n' l2_normalisation { scale: inf } }", "scale must be a finite number"},
       {"layers { name: 'x' }", "layer x: needs a kind, one of fully_connected, convolution"},

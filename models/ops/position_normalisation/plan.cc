@@ -20,12 +20,6 @@ Result<LayerPlan> PlanPerPosition(const LayerInput& input) {
   if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
   LayerPlan plan = PlanOfSameShape(input, spec, "per position");
   const int64_t channels = spec.shape.channels();
-  if (channels < 2) {
-    return InvalidArgument(
-        "per_position normalises the channels of each position: the input must have "
-        "more than one, is " +
-        input.shape().ToString());
-  }
   AddConstant(input, "scale", {channels}, Segment::kUndecayed, 1, &plan);
   if (spec.shift) AddConstant(input, "shift", {channels}, Segment::kUndecayed, 0, &plan);
   return plan;
