@@ -86,7 +86,8 @@ constexpr std::span<const Choice<TextTokens>> ChoicesOf(TextTokens) { return kTe
 enum class DamagedImages { kRefuse, kSkip };
 inline constexpr Choice<DamagedImages> kDamagedImages[] = {
     {DamagedImages::kRefuse, "refuse", "the job ends with an error"},
-    {DamagedImages::kSkip, "skip", "they are left out and counted in the log"},
+    {DamagedImages::kSkip, "skip",
+     "each is replaced by the next valid image of its set, and the log names it"},
 };
 constexpr std::span<const Choice<DamagedImages>> ChoicesOf(DamagedImages) { return kDamagedImages; }
 

@@ -46,7 +46,13 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
   set.name = request.images;
   KUMO_ASSIGN_OR_RETURN(set.container, FindContainer(request.images));
   KUMO_ASSIGN_OR_RETURN(ImageListing listing, ListImages(set.container));
-  if (!request.skip_damaged) KUMO_RETURN_IF_ERROR(CheckUsable(set, listing));
+  if (request.survey != nullptr) {
+    for (const auto& [name, why] : listing.unusable) {
+      request.survey->push_back(set.container.Name(name) + ": " + why);
+    }
+  } else if (!request.skip_damaged) {
+    KUMO_RETURN_IF_ERROR(CheckUsable(set, listing));
+  }
   const std::vector<std::string>& files = listing.images;
   LeftOut& left_out = set.notes.left_out;
   left_out = std::move(listing.left_out);

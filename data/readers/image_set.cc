@@ -1,8 +1,10 @@
 #include "data/readers/image_set.h"
 
 #include <algorithm>
+#include <map>
 #include <new>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -25,10 +27,18 @@ using Extents = std::vector<int64_t>;
 
 int64_t PixelsOf(const Extents& extents) { return extents[0] * extents[1] * extents[2]; }
 
-Status InFile(const ImageSet& set, int64_t index, const Status& error) {
-  return {error.code(),
-          set.container.Name(set.files[index]) + ": " + error.message() +
-              (IsDamage(error) ? "; repair or remove it, or set data.damaged = skip" : "")};
+// For each image its own index if it is valid, else that of the next valid one, in the order of the
+// set and from its end to its start. Empty if there is no valid image.
+std::vector<int64_t> ValidImages(std::span<const uint8_t> valid) {
+  const auto first = std::ranges::find_if(valid, [](uint8_t is) { return is != 0; });
+  if (first == valid.end()) return {};
+  std::vector<int64_t> images(valid.size());
+  int64_t next = first - valid.begin();
+  for (int64_t i = std::ssize(valid) - 1; i >= 0; --i) {
+    if (valid[i] != 0) next = i;
+    images[i] = next;
+  }
+  return images;
 }
 
 // Warns of classes without any valid image, which cannot be learnt.
@@ -45,6 +55,11 @@ void WarnOfEmptyClasses(const ImageSet& set, std::span<const int32_t> labels) {
 
 bool IsPngName(std::string_view name) {
   return IsImageName(name) && (name.ends_with("png") || name.ends_with("PNG"));
+}
+
+// True if a damaged image does not end the opening of its set.
+bool PassesOver(const ReaderRequest& request, const Status& error) {
+  return (request.skip_damaged || request.survey != nullptr) && IsDamage(error);
 }
 
 // Size and channels of the first valid image.
@@ -66,24 +81,28 @@ Result<ImageTarget> TargetOf(const ImageSet& set, const ReaderRequest& request) 
                      return OkStatus();
                    }));
     if (!extents.empty()) return ImageTarget{extents, false};
-    if (!request.skip_damaged) return InFile(set, i, failed);
+    if (!PassesOver(request, failed)) {
+      return OfImage(set.container.Name(set.files[i]), failed);
+    }
   }
   return DataLoss(set.name + ": all images are damaged; " +
-                  InFile(set, std::ssize(set.files) - 1, failed).message());
+                  OfImage(set.container.Name(set.files.back()), failed).message());
 }
 
-// Decoded images: the pixels of all images, valid ones first, then one byte per file: 1 if it is
-// valid.
+constexpr size_t kNamedImages = 10;  // in a message
+
+// Decoded images: the pixels of all images, then one byte per file: 1 if it is valid. A damaged
+// image has the pixels of the next valid one (ValidImages), if damaged images are skipped.
 class Decoded {
  public:
-  Decoded(const ImageSet& set, const ImageTarget& target, bool skip_damaged)
-      : set_(set), target_(target), skip_damaged_(skip_damaged), bytes_(PixelsOf(target.extents)) {}
+  Decoded(const ImageSet& set, const ImageTarget& target, const ReaderRequest& request)
+      : set_(set), target_(target), request_(request), bytes_(PixelsOf(target.extents)) {}
 
   static int64_t ContentSize(const ImageSet& set, const ImageTarget& target) {
     return std::ssize(set.files) * (PixelsOf(target.extents) + 1);
   }
 
-  // ResourceExhausted if memory is short.
+  // ResourceExhausted if memory is short. Names all damaged images, unless they are skipped.
   Status ReadAll() {
     try {
       content_.resize(ContentSize(set_, target_));
@@ -97,12 +116,17 @@ class Decoded {
         [this](int64_t index, const Result<std::span<const uint8_t>>& content) -> Status {
           const Status decoded = content.ok() ? Take(index, *content) : content.status();
           if (decoded.ok()) return OkStatus();
-          if (!skip_damaged_ || !IsDamage(decoded)) return InFile(set_, index, decoded);
-          LOG(WARNING) << "skips " << set_.container.Name(set_.files[index]) << ": "
-                       << decoded.message();
+          if (!IsDamage(decoded)) return OfImage(Name(index), decoded);
+          damaged_.emplace(index, decoded);
           return OkStatus();
         }));
-    MoveWholeOnesForward();
+    if (damaged_.empty()) return OkStatus();
+    if (std::ssize(damaged_) == std::ssize(set_.files)) {
+      return DataLoss(set_.name + ": all images are damaged; " +
+                      OfImage(Name(damaged_.begin()->first), damaged_.begin()->second).message());
+    }
+    if (request_.survey == nullptr && !request_.skip_damaged) return Refusal();
+    Replace();
     return OkStatus();
   }
 
@@ -115,49 +139,74 @@ class Decoded {
                              " do not fit into memory; make data.image_size or the set smaller");
   }
 
-  uint8_t& whole(int64_t index) { return content_[std::ssize(set_.files) * bytes_ + index]; }
+  std::string Name(int64_t index) const { return set_.container.Name(set_.files[index]); }
+  std::span<uint8_t> Valid() { return std::span(content_).last(set_.files.size()); }
   std::span<uint8_t> Pixels(int64_t index) {
     return std::span(content_).subspan(index * bytes_, bytes_);
   }
 
   Status Take(int64_t index, std::span<const uint8_t> file) {
     KUMO_RETURN_IF_ERROR(maker_.Make(file, target_, Pixels(index)));
-    whole(index) = 1;
+    Valid()[index] = 1;
     return OkStatus();
   }
 
-  void MoveWholeOnesForward() {
-    int64_t next = 0;
-    for (int64_t i = 0; i < std::ssize(set_.files); ++i) {
-      if (whole(i) == 0) continue;
-      if (next != i) std::ranges::copy(Pixels(i), Pixels(next).begin());
-      ++next;
+  // Names the first damaged images.
+  Status Refusal() const {
+    const auto& [first, error] = *damaged_.begin();
+    if (damaged_.size() == 1) return OfImage(Name(first), error);
+    std::string text;
+    size_t named = 0;
+    for (const auto& [index, why] : damaged_) {
+      if (named == kNamedImages) break;
+      text += (named++ == 0 ? "" : "; ") + Name(index) + ": " + why.message();
+    }
+    if (named < damaged_.size()) {
+      text += "; and " + std::to_string(damaged_.size() - named) + " more";
+    }
+    return DataLoss(set_.name + ": " + std::to_string(damaged_.size()) + " of " +
+                    std::to_string(set_.files.size()) + " images are damaged: " + text +
+                    std::string(kDamageAdvice));
+  }
+
+  void Replace() {
+    const std::vector<int64_t> images = ValidImages(Valid());
+    size_t named = 0;
+    for (const auto& [index, why] : damaged_) {
+      const int64_t next = images[index];
+      std::ranges::copy(Pixels(next), Pixels(index).begin());
+      if (request_.survey != nullptr) {
+        request_.survey->push_back(Name(index) + ": " + why.message());
+      } else if (named++ < kNamedImages) {
+        WarnOfReplaced(Name(index), why, Name(next));
+      }
     }
   }
 
   const ImageSet& set_;
   const ImageTarget& target_;
-  const bool skip_damaged_;
+  const ReaderRequest& request_;
   const int64_t bytes_;  // of one image
   ImageMaker maker_;
   std::vector<uint8_t> content_;
+  std::map<int64_t, Status> damaged_;
 };
 
 bool IsWorthSharing(const ImageSet& set, const ReaderRequest& request) {
-  return set.container.archive && !request.cache.empty();
+  return set.container.archive && !request.cache.empty() && request.survey == nullptr;
 }
 
 // Identifies the files in their order and the conversion.
 PackedFile SharedContent(const ImageSet& set, const ImageTarget& target, bool skip_damaged) {
   std::string part = "images 2 " + ExtentsText(target.extents) + (target.scale ? " scaled" : "") +
-                     (skip_damaged ? " skipped" : "") + " " + set.container.inside;
+                     (skip_damaged ? " replaced" : "") + " " + set.container.inside;
   for (const std::string& file : set.files) part += "\n" + file;
   return {set.container.path, Decoded::ContentSize(set, target), part};
 }
 
 Result<std::vector<uint8_t>> DecodeAll(const ImageSet& set, const ImageTarget& target,
-                                       bool skip_damaged) {
-  Decoded decoded(set, target, skip_damaged);
+                                       const ReaderRequest& request) {
+  Decoded decoded(set, target, request);
   KUMO_RETURN_IF_ERROR(decoded.ReadAll());
   return std::move(decoded.content());
 }
@@ -167,7 +216,7 @@ std::shared_ptr<const MappedFile> SharedPixels(const ImageSet& set, const ImageT
   auto mapped = MapUnpacked(request.cache, SharedContent(set, target, request.skip_damaged),
                             [&](const Sink& sink) -> Status {
                               KUMO_ASSIGN_OR_RETURN(const std::vector<uint8_t> content,
-                                                    DecodeAll(set, target, request.skip_damaged));
+                                                    DecodeAll(set, target, request));
                               return sink(content);
                             });
   if (mapped.ok()) return std::move(*mapped);
@@ -185,16 +234,9 @@ Result<std::unique_ptr<ImageStore>> StoreOf(const ImageSet& set, const ImageTarg
                                             const ReaderRequest& request) {
   std::unique_ptr<ImageStore> none;
   const bool must = target.of_any_size() || request.decode == DecodeImages::kOnDemand;
-  if (must && request.skip_damaged) {
-    return FailedPrecondition(
-        set.name +
-        ": data.damaged = skip requires decoding at the start, which data.decode = demand, "
-        "data.crop_area and data.shorter_side exclude; remove the damaged images");
-  }
-  if (!must && (request.decode == DecodeImages::kAtStart || request.skip_damaged ||
-                FitsIntoMemory(set, target, request))) {
-    return none;
-  }
+  const bool may = request.survey != nullptr ||
+                   (request.decode == DecodeImages::kAuto && !FitsIntoMemory(set, target, request));
+  if (!must && !may) return none;
   Result<std::unique_ptr<ImageStore>> store = ImageStore::Open(set.container, set.files);
   const bool cannot = store.status().code() == StatusCode::kFailedPrecondition;
   if (cannot && !must) return none;
@@ -222,8 +264,16 @@ void AddRemarks(ImageSet* set) {
   set->notes.remarks.push_back(
       set->container.Name(*png) +
       " has 16 bits per value, but no value above 4095; only the upper 8 bits are read, so that "
-      "the "
-      "image is nearly black: scale the values of such images up, or store them in 8 bits");
+      "the image is nearly black: scale the values of such images up, or store them in 8 bits");
+}
+
+Status OfImage(const std::string& name, const Status& error) {
+  return {error.code(),
+          name + ": " + error.message() + (IsDamage(error) ? std::string(kDamageAdvice) : "")};
+}
+
+void WarnOfReplaced(const std::string& name, const Status& error, const std::string& by) {
+  LOG(WARNING) << name << ": " << error.message() << "; " << by << " takes its place";
 }
 
 bool IsDamage(const Status& error) {
@@ -255,29 +305,29 @@ Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest&
   KUMO_ASSIGN_OR_RETURN(const ImageTarget target, TargetOf(set, request));
   KUMO_ASSIGN_OR_RETURN(auto store, StoreOf(set, target, request));
   if (store != nullptr) {
-    return std::unique_ptr<Dataset>(std::make_unique<ImagesOnDemand>(
-        std::move(set), std::move(store), target, request.classes));
+    return std::unique_ptr<Dataset>(
+        std::make_unique<ImagesOnDemand>(std::move(set), std::move(store), target, request));
   }
   std::shared_ptr<const MappedFile> file;
   if (IsWorthSharing(set, request)) file = SharedPixels(set, target, request);
   std::vector<uint8_t> own;
   if (file == nullptr) {
-    KUMO_ASSIGN_OR_RETURN(own, DecodeAll(set, target, request.skip_damaged));
+    KUMO_ASSIGN_OR_RETURN(own, DecodeAll(set, target, request));
   }
   const std::span<const uint8_t> content =
       file == nullptr ? std::span<const uint8_t>(own) : file->bytes();
   const int64_t files = std::ssize(set.files);
   const int64_t bytes = PixelsOf(target.extents);
-  const std::span<const uint8_t> whole = content.subspan(files * bytes, files);
+  const std::span<const uint8_t> valid = content.subspan(files * bytes, files);
+  const std::vector<int64_t> images = ValidImages(valid);
+  if (images.empty()) return DataLoss(set.name + ": all images are damaged");
   std::vector<int32_t> labels;
-  for (int64_t i = 0; i < files; ++i) {
-    if (whole[i] != 0) labels.push_back(set.labels[i]);
-  }
-  if (labels.empty()) return DataLoss(set.name + ": all images are damaged");
-  const int64_t used = std::ssize(labels) * bytes;
-  if (std::ssize(labels) < files) {
-    LOG(WARNING) << set.name << ": " << files - std::ssize(labels) << " of " << files
-                 << " images are damaged and were skipped";
+  for (const int64_t image : images) labels.push_back(set.labels[image]);
+  const int64_t damaged = std::ranges::count(valid, 0);
+  const int64_t used = files * bytes;
+  if (damaged > 0 && request.survey == nullptr) {
+    LOG(WARNING) << set.name << ": " << damaged << " of " << files
+                 << " images are damaged and were replaced by the next valid ones";
     WarnOfEmptyClasses(set, labels);
   }
   std::unique_ptr<MemoryDataset> dataset;

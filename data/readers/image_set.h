@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -26,10 +27,14 @@ struct ImageSet {
 // Opens the images, decoding them at the start or at each read (request.decode), with equal
 // results. Every image has request.image_size or, if that is empty, the size and channels of the
 // first one; images of other sizes are cropped to the proportions of image_size and scaled, or
-// refused without image_size. Damaged images are refused, or skipped and counted with
-// request.skip_damaged; with request.originals each image keeps its size and is decoded at each
-// read. Decoded images of an archive are kept in request.cache, shared by all processes of the
+// refused without image_size. With request.originals each image keeps its size and is decoded at
+// each read. Decoded images of an archive are kept in request.cache, shared by all processes of the
 // machine. Errors name the file.
+//
+// Damaged images are refused. With request.skip_damaged a damaged image keeps its place in the set
+// and is replaced, label included, by the next valid image in the order of the set; the last image
+// is followed by the first one. So the set has as many samples as files, and its samples follow
+// from the files alone: they do not depend on the time of decoding, the process or earlier reads.
 Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest& request);
 
 // Adds remarks on the images to set->notes, judging by the first PNG.
@@ -38,6 +43,16 @@ void AddRemarks(ImageSet* set);
 // True if an error of reading an image is the image's fault, and not that of a setting, memory or a
 // disk that may recover. A disk error (EIO) counts as the image's.
 bool IsDamage(const Status& error);
+
+// Remedies, to follow a message about damage.
+inline constexpr std::string_view kDamageAdvice =
+    "; repair or remove it (kumo check --data lists all damaged images), or replace it by the next "
+    "image with data.damaged = skip";
+
+// The error of a named image, with the remedies if it is damage.
+Status OfImage(const std::string& name, const Status& error);
+// Logs that image `by` takes the place of a damaged one.
+void WarnOfReplaced(const std::string& name, const Status& error, const std::string& by);
 
 // Damaged images count as samples.
 Result<DatasetExtents> MeasureImageSet(const ImageSet& set, const ReaderRequest& request);

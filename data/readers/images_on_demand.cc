@@ -14,6 +14,8 @@ namespace kumo {
 
 namespace {
 
+constexpr size_t kLoggedImages = 20;
+
 ImageSet WithoutFiles(ImageSet set) {
   set.files = {};
   return set;
@@ -22,12 +24,14 @@ ImageSet WithoutFiles(ImageSet set) {
 }  // namespace
 
 ImagesOnDemand::ImagesOnDemand(ImageSet set, std::unique_ptr<ImageStore> store, ImageTarget target,
-                               int classes)
+                               const ReaderRequest& request)
     : set_(WithoutFiles(std::move(set))),
       store_(std::move(store)),
       target_(std::move(target)),
       fields_(LabelledImage(target_.extents)),
-      classes_(classes) {
+      classes_(request.classes),
+      skip_damaged_(request.skip_damaged),
+      survey_(request.survey != nullptr) {
   CHECK_EQ(store_->size(), size()) << name();
 }
 
@@ -35,13 +39,46 @@ Status ImagesOnDemand::ReadKey(const SampleKey& key, Sample* sample) const {
   const int64_t index = key.sample;
   CHECK(index >= 0 && index < size()) << name() << ": sample " << index << " of " << size();
   std::unique_ptr<Workplace> workplace = TakeWorkplace();
-  const Status read = ReadImage(index, *workplace, sample);
-  sample->Borrow(kLabel, std::as_bytes(std::span(set_.labels).subspan(index, 1)));
+  const Result<int64_t> read = ReadOrReplace(index, *workplace, sample);
+  if (read.ok()) {
+    sample->Borrow(kLabel, std::as_bytes(std::span(set_.labels).subspan(*read, 1)));
+  }
   MutexLock lock(mutex_);
   idle_.push_back(std::move(workplace));
-  if (read.ok()) return read;
-  return {read.code(), set_.container.Name(store_->name(index)) + ": " + read.message() +
-                           (IsDamage(read) ? "; repair or remove it" : "")};
+  return read.status();
+}
+
+Result<int64_t> ImagesOnDemand::ReadOrReplace(int64_t index, Workplace& workplace,
+                                              Sample* sample) const {
+  std::vector<std::pair<int64_t, Status>> found;
+  for (int64_t i = 0; i < size(); ++i) {
+    const int64_t next = (index + i) % size();
+    if (skip_damaged_ && IsKnownAsDamaged(next)) continue;
+    const Status read = ReadImage(next, workplace, sample);
+    if (read.ok()) {
+      for (const auto& [damaged, why] : found) WarnOfReplaced(Name(damaged), why, Name(next));
+      return next;
+    }
+    if (survey_) return Status(read.code(), Name(next) + ": " + read.message());
+    if (!skip_damaged_ || !IsDamage(read)) return OfImage(Name(next), read);
+    if (NoteDamage(next)) found.emplace_back(next, read);
+  }
+  return DataLoss(name() + ": all images are damaged");
+}
+
+bool ImagesOnDemand::NoteDamage(int64_t index) const {
+  MutexLock lock(mutex_);
+  if (!damaged_.insert(index).second) return false;
+  if (damaged_.size() == kLoggedImages + 1) {
+    LOG(WARNING) << name() << ": more than " << kLoggedImages
+                 << " images are damaged; kumo check --data lists all of them";
+  }
+  return damaged_.size() <= kLoggedImages;
+}
+
+bool ImagesOnDemand::IsKnownAsDamaged(int64_t index) const {
+  MutexLock lock(mutex_);
+  return damaged_.contains(index);
 }
 
 std::unique_ptr<ImagesOnDemand::Workplace> ImagesOnDemand::TakeWorkplace() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "common/base/file.h"
@@ -52,7 +53,8 @@ class ImageStore {
 class ImagesOnDemand final : public Dataset {
  public:
   // set: labels, names and container; `store` has the files.
-  ImagesOnDemand(ImageSet set, std::unique_ptr<ImageStore> store, ImageTarget target, int classes);
+  ImagesOnDemand(ImageSet set, std::unique_ptr<ImageStore> store, ImageTarget target,
+                 const ReaderRequest& request);
 
   int64_t size() const override { return std::ssize(set_.labels); }
   const Fields& fields() const override { return fields_; }
@@ -61,7 +63,8 @@ class ImagesOnDemand final : public Dataset {
   const DataNotes& notes() const override { return set_.notes; }
   const std::string& name() const override { return set_.name; }
   // DataLoss, InvalidArgument or Unavailable, with the file, if an image is damaged, of another
-  // size, or missing.
+  // size, or missing. If damaged images are skipped, the next valid image is read instead of one
+  // (OpenImageSet); DataLoss if there is none.
   Status ReadKey(const SampleKey& key, Sample* sample) const override;
 
  private:
@@ -72,14 +75,24 @@ class ImagesOnDemand final : public Dataset {
   };
   std::unique_ptr<Workplace> TakeWorkplace() const;
   Status ReadImage(int64_t index, Workplace& workplace, Sample* sample) const;
+  // Reads the image, or the next valid one in place of a damaged one. Returns its index.
+  Result<int64_t> ReadOrReplace(int64_t index, Workplace& workplace, Sample* sample) const;
+  bool IsKnownAsDamaged(int64_t index) const;
+  // Returns true if the image is to be logged.
+  bool NoteDamage(int64_t index) const;
+  std::string Name(int64_t index) const { return set_.container.Name(store_->name(index)); }
 
   const ImageSet set_;  // without file names
   const std::unique_ptr<const ImageStore> store_;
   const ImageTarget target_;
   const Fields fields_;
   const int classes_;
+  const bool skip_damaged_;
+  const bool survey_;
   mutable Mutex mutex_;
   mutable std::vector<std::unique_ptr<Workplace>> idle_ KUMO_GUARDED_BY(mutex_);
+  // Damaged images found so far, so that each is decoded and logged once.
+  mutable std::unordered_set<int64_t> damaged_ KUMO_GUARDED_BY(mutex_);
 };
 
 }  // namespace kumo

@@ -36,8 +36,12 @@ struct ReaderRequest {
   int64_t limit = 0;       // number of samples to keep; 0: all
   std::string cache = "";  // folder for contents of packed files (unpacked_file.h); "": none
   std::vector<int64_t> image_size = {};  // size of all images; empty: unchanged
-  bool skip_damaged = false;             // skip damaged images
-  DataPart part = DataPart::kTraining;   // for a file with both sets
+  bool skip_damaged = false;             // replace damaged images by the next valid ones
+  // Not null: the set is read to find all damaged images. They are decoded at each read if
+  // possible, and a damaged one is an error of its sample; else receives "FILE: REASON" for each
+  // damaged one.
+  std::vector<std::string>* survey = nullptr;
+  DataPart part = DataPart::kTraining;  // for a file with both sets
   TextSettings text = {};
   // Images keep their own sizes, and later transforms unify them. Requires image_size, which gives
   // the channels.

@@ -168,12 +168,60 @@ TEST_F(ImagesOnDemandTest, DamagedImagesAreToldByNameWhenTheyAreRead) {
     EXPECT_EQ(status.code(), StatusCode::kDataLoss);
     EXPECT_THAT(status.message(), AllOf(HasSubstr(scratch_ / path), HasSubstr("class1/104.png")));
   }
+}
+
+// Two in a row, and the last one, which the first one replaces. In any order of reads.
+TEST_F(ImagesOnDemandTest, DamagedImagesAreReplacedAlikeWheneverTheyAreDecoded) {
+  NamedFiles files = files_;
+  for (const int64_t i : {int64_t{4}, int64_t{5}, kImages - 1}) {
+    files[i].second.resize(files[i].second.size() / 2);
+  }
+  test::WriteFiles(scratch_ / "damaged", files);
+  test::WriteFile(scratch_ / "damaged.zip", test::Archive(test::Pack::kDeflatedZip, files));
+  test::WriteFile(scratch_ / "damaged.tar.gz", test::Archive(test::Pack::kTarGz, files));
+  const auto open = [&](const char* path, DecodeImages decode) {
+    ReaderRequest request = Request(path, decode);
+    request.skip_damaged = true;
+    return OpenImageFolder(request);
+  };
+  const auto whole = OpenImageFolder(Request("set", DecodeImages::kAtStart)).value();
+  const auto at_start = open("damaged.tar.gz", DecodeImages::kAtStart).value();
+  const test::Contents expected = test::ReadAll(*at_start);
+  EXPECT_EQ(at_start->size(), kImages);
+  for (const char* path : {"damaged", "damaged.zip"}) {
+    const auto set = open(path, DecodeImages::kOnDemand);
+    ASSERT_TRUE(set.ok()) << set.status().message();
+    EXPECT_EQ(ContentHash(**set).value(), ContentHash(*at_start).value());
+    const auto fresh = open(path, DecodeImages::kOnDemand).value();
+    Sample sample((*set)->fields()), of_whole(whole->fields());
+    for (int64_t i = kImages - 1; i >= 0; --i) {
+      const int64_t image = i == 4 || i == 5 ? 6 : i == kImages - 1 ? 0 : i;
+      ASSERT_TRUE(fresh->Read(i, &sample).ok());
+      ASSERT_TRUE(whole->Read(image, &of_whole).ok());
+      EXPECT_TRUE(std::ranges::equal(sample.pixels(0), of_whole.pixels(0))) << i;
+      EXPECT_EQ(test::NumberOf(sample.field(1)), image % kClasses) << i;
+    }
+    EXPECT_EQ(test::ReadAll(**set), expected);
+    EXPECT_EQ(test::ReadAll(**set), expected) << "the second time";
+  }
+  ReaderRequest originals = Request("damaged", DecodeImages::kAuto);
+  originals.skip_damaged = originals.originals = true;
+  const auto set = OpenImageFolder(originals).value();
+  Sample sample(set->fields());
+  ASSERT_TRUE(set->Read(4, &sample).ok());
+  EXPECT_THAT(sample.extents(0), testing::ElementsAre(3, 26, 29)) << "those of image 6";
+}
+
+TEST_F(ImagesOnDemandTest, ASetWithoutAValidImageIsRefusedWhenItIsRead) {
+  NamedFiles files = files_;
+  for (auto& [name, bytes] : files) bytes.resize(bytes.size() / 2);
+  test::WriteFiles(scratch_ / "damaged", files);
   ReaderRequest request = Request("damaged", DecodeImages::kOnDemand);
   request.skip_damaged = true;
-  EXPECT_THAT(OpenImageFolder(request).status().message(), HasSubstr("data.damaged = skip"));
-  request.decode = DecodeImages::kAuto;
-  request.room = 1;
-  EXPECT_EQ(OpenImageFolder(request).value()->size(), kImages - 1);
+  const auto set = OpenImageFolder(request).value();
+  Sample sample(set->fields());
+  EXPECT_THAT(set->Read(3, &sample).message(), HasSubstr("all images are damaged"));
+  EXPECT_THAT(set->Read(3, &sample).message(), HasSubstr("all images are damaged"));
 }
 
 TEST_F(ImagesOnDemandTest, AFileThatGoesAwayIsNamed) {
