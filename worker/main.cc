@@ -131,8 +131,7 @@ Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
     std::printf("start    from the initial weights\n");
     return CheckOrigin(trainer, experiment.network);
   }
-  KUMO_RETURN_IF_ERROR(
-      CheckSameNetworkAndData(*point.manifest, trainer.spec(), experiment.checkpoint.continues));
+  KUMO_RETURN_IF_ERROR(CheckSameNetworkAndData(*point.manifest, trainer.spec(), experiment));
   std::printf("start    from checkpoint %s%s\n", point.manifest->name().c_str(),
               point.finished ? ", the last one: the job is complete" : "");
   for (const SettingChange& change : ChangesOfNetworkAndData(*point.manifest, trainer.spec())) {

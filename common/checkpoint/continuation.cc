@@ -2,6 +2,8 @@
 
 #include <optional>
 #include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "common/checkpoint/manifest.h"
@@ -105,7 +107,7 @@ class Refusals {
       : manifest_(manifest), c_(c), changes_(changes) {}
 
   std::vector<std::string> Collect() {
-    Refuse(Effect::kData, "the data must be the same");
+    Refuse(Effect::kData, "the samples must keep their form");
     Refuse(Effect::kMode, "rounds of one mode do not continue in the other");
     if (!SameUntilNow(c_, manifest_.version())) {
       Refuse(Effect::kRounds, kOtherSamples);
@@ -210,17 +212,80 @@ std::vector<SettingChange> ChangesOfNetwork(const checkpoint::Manifest& manifest
   return NetworkChanges(manifest.network(), spec.network, NetworkUse::kTraining);
 }
 
+// A set of the data as a checkpoint and as a worker know it.
+struct SetThenAndNow {
+  const char* name;
+  int64_t samples_then, samples_now;
+  uint64_t hash_then;  // 0: not known
+  const DataIdentity& now;
+};
+
+std::vector<SetThenAndNow> SetsOf(const checkpoint::Manifest& manifest, const JobSpec& spec) {
+  return {
+      {"training", manifest.train_samples(), spec.train_samples, manifest.train_hash(), spec.train},
+      {"validation", manifest.validation_samples(), spec.validation_samples,
+       manifest.validation_hash(), spec.validation}};
+}
+
 std::vector<SettingChange> ChangesOfData(const checkpoint::Manifest& manifest,
                                          const JobSpec& spec) {
   std::vector<SettingChange> changes;
-  const auto compare = [&](const char* which, uint64_t then, const DataIdentity& now) {
-    if (then == 0 || then == now.hash) return;
-    changes.push_back({std::string("contents of the ") + which + " data", HashOf(then),
-                       HashOf(now.hash) + (now.name.empty() ? "" : " of " + now.name)});
-  };
-  compare("training", manifest.train_hash(), spec.train);
-  compare("validation", manifest.validation_hash(), spec.validation);
+  if (manifest.train_samples() == 0) return changes;  // 0.1 did not say
+  for (const SetThenAndNow& set : SetsOf(manifest, spec)) {
+    if (set.samples_then != set.samples_now) {
+      changes.push_back({std::string(set.name) + " samples", std::to_string(set.samples_then),
+                         std::to_string(set.samples_now)});
+    }
+    if (set.hash_then == 0 || set.hash_then == set.now.hash) continue;
+    changes.push_back({std::string("contents of the ") + set.name + " data", HashOf(set.hash_then),
+                       HashOf(set.now.hash) + (set.now.name.empty() ? "" : " of " + set.now.name)});
+  }
   return changes;
+}
+
+// Rounds of the first epoch.
+int64_t RoundsOfAnEpoch(const JobPlan& plan) {
+  int64_t first = 0, end = plan.rounds();  // the first round of a later epoch lies in [first, end]
+  while (first < end) {
+    const int64_t middle = first + (end - first) / 2;
+    if (plan.Round(middle).epoch == 0) {
+      first = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return first;
+}
+
+// Refuses data of another size if the checkpoint's round has another place in their epochs: the
+// schedule, the evaluations and the end of the job follow from the number of the round.
+Status CheckPlaces(const checkpoint::Manifest& manifest, const JobSpec& spec,
+                   const Experiment& now) {
+  const int64_t then = manifest.train_samples();
+  if (then == spec.train_samples) return OkStatus();
+  KUMO_ASSIGN_OR_RETURN(const JobPlan before, PlanFor(now, SizesOf(manifest)));
+  KUMO_ASSIGN_OR_RETURN(const JobPlan after, PlanFor(now, spec));
+  const int64_t version = manifest.version();
+  const auto last = [&](const JobPlan& plan) { return plan.Round(version - 1); };
+  const auto place = [&](const JobPlan& plan) {
+    const RoundPlan round = last(plan);
+    return std::tuple(round.epoch, round.ends_epoch, round.mode, round.step, round.full_precision,
+                      round.samples.begin);
+  };
+  if (version >= 1 && version <= before.rounds() && version <= after.rounds() &&
+      place(before) == place(after)) {
+    return OkStatus();
+  }
+  const auto rounds = [](const JobPlan& plan) {
+    return std::to_string(RoundsOfAnEpoch(plan)) + " rounds";
+  };
+  return FailedPrecondition(
+      "checkpoint " + manifest.name() + " is of other data: it had " + std::to_string(then) +
+      " training samples, there are " + std::to_string(spec.train_samples) + ", so that round " +
+      std::to_string(version) + " has another place in the epochs (the first has " + rounds(after) +
+      " instead of " + rounds(before) +
+      "); --continue needs epochs of as many rounds; train on the new data in "
+      "another output.directory, from these weights with --from");
 }
 
 }  // namespace
@@ -281,7 +346,7 @@ Status Adapt(const checkpoint::Manifest& manifest, const Experiment& now, ShardS
 }
 
 Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSpec& spec,
-                               bool continues) {
+                               const Experiment& now) {
   const std::string name = "checkpoint " + manifest.name();
   if (manifest.fingerprint() != spec.layout.fingerprint()) {
     std::string difference = "the tensors' names, shapes or order differ";
@@ -294,20 +359,17 @@ Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSp
                               "the new network in another output.directory");
   }
   if (manifest.train_samples() == 0) return OkStatus();  // 0.1 did not say
-  const auto compare = [&](const char* what, int64_t then, int64_t now) {
-    if (then == now) return OkStatus();
-    return FailedPrecondition(name + " is of other data: it had " + std::to_string(then) + " " +
-                              what + " samples, there are " + std::to_string(now) +
-                              "; bring back the files that it was trained on, or train on the new "
-                              "ones in another output.directory");
-  };
-  KUMO_RETURN_IF_ERROR(compare("training", manifest.train_samples(), spec.train_samples));
-  KUMO_RETURN_IF_ERROR(
-      compare("validation", manifest.validation_samples(), spec.validation_samples));
-  if (continues) return OkStatus();
+  if (now.checkpoint.continues) return CheckPlaces(manifest, spec, now);
   constexpr char kOr[] =
       ", or accept the change from here on with kumo launch --continue (checkpoint.continue = "
       "true)";
+  for (const SetThenAndNow& set : SetsOf(manifest, spec)) {
+    if (set.samples_then == set.samples_now) continue;
+    return FailedPrecondition(name + " is of other data: it had " +
+                              std::to_string(set.samples_then) + " " + set.name +
+                              " samples, there are " + std::to_string(set.samples_now) +
+                              "; bring back the files that it was trained on" + kOr);
+  }
   if (const auto changes = ChangesOfNetwork(manifest, spec); !changes.empty()) {
     return FailedPrecondition(
         name + " is of another network, of the same tensors: " + DescribeChanges(changes) +

@@ -2,11 +2,12 @@
 // changes are allowed, and which state of the checkpoint is kept.
 //
 // Rounds count on, so all rounds so far must be rounds of the new plan too: the same samples, in
-// the same mode. The network's tensors stay the same, and so do the data, as far as settings tell;
-// each row of the option table has the effect of its setting. The state of the update rule and of
-// the partitions is kept if it means the same with the new settings, and else starts at zero. A
-// change that allows neither is refused by name (Adam's moments cannot start at zero in the middle
-// of their bias correction). The weights are always kept.
+// the same mode. The network's tensors and the form of the samples stay the same; each row of the
+// option table has the effect of its setting. The samples themselves may change, also in number, if
+// the rounds so far have the same places in the epochs of the new data. The state of the update
+// rule and of the partitions is kept if it means the same with the new settings, and else starts at
+// zero. A change that allows neither is refused by name (Adam's moments cannot start at zero in the
+// middle of their bias correction). The weights are always kept.
 //
 // Pure functions, so that every server comes to the same result without a message.
 #pragma once
@@ -37,13 +38,14 @@ std::vector<std::string> LinesOf(const checkpoint::Continuation& continuation);
 // settings change nothing. Requires settings that ContinuationOf accepts.
 Status Adapt(const checkpoint::Manifest& manifest, const Experiment& now, ShardSnapshot* snapshot);
 
-// FailedPrecondition names the first difference between a checkpoint and a worker: tensors or the
-// size of the data; and, unless the job continues (checkpoint.continue), a network of the same
-// tensors or the contents of as many samples.
+// FailedPrecondition names the first difference between a checkpoint and a worker: tensors; and,
+// unless the job continues (now.checkpoint.continues), a network of the same tensors, the size of
+// the data or their contents. A job that continues is refused if the checkpoint's round has another
+// place in the epochs of the new data. now: the present settings, accepted by ContinuationOf.
 Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSpec& spec,
-                               bool continues);
-// The network's changes (NetworkChanges), and the data whose contents differ: "contents of the
-// training data", with both hashes. None if the manifest lacks them (an earlier release).
+                               const Experiment& now);
+// The network's changes (NetworkChanges), and those of the data: their sizes, and their contents
+// with both hashes. None if the manifest lacks them (an earlier release).
 std::vector<SettingChange> ChangesOfNetworkAndData(const checkpoint::Manifest& manifest,
                                                    const JobSpec& spec);
 // Adds these changes to the continuations in a manifest of a job that continued from `from`.

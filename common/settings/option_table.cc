@@ -158,7 +158,7 @@ std::vector<Option> Rows() {
                "network, a line each: `their name = our name`; a relative path is relative as for "
                "network.file; empty: names are equal"},
 
-      {KUMO_SETTING(data.reader), .effect = kData, .also = "format data_format",
+      {KUMO_SETTING(data.reader), .effect = kFiles, .also = "format data_format",
        .help = "Reader of the data files"},
       {KUMO_SETTING(data.directory), .base = PathBase::kWorkingDirectory,
        .default_text = "$KUMO_DATA", .also = "data dataset data_dir data_root root data_path path",
@@ -168,14 +168,14 @@ std::vector<Option> Rows() {
        .also = "cache_dir cache_directory scratch",
        .help = "Cache folder on this machine for unpacked data files and decoded images, shared by "
                "all processes; if it cannot be written, each process keeps its own copy in memory"},
-      {KUMO_SETTING(data.train_images), .effect = kData, .base = PathBase::kDataDirectory,
+      {KUMO_SETTING(data.train_images), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute, .also = "images train train_data training_images",
        .help = "Training samples: a file (optionally .gz) or a folder, which may lie inside an "
                "archive (.tar, .tar.gz, .zip): photos.tar.gz/train"},
-      {KUMO_SETTING(data.train_labels), .effect = kData, .base = PathBase::kDataDirectory,
+      {KUMO_SETTING(data.train_labels), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute, .also = "labels training_labels targets",
        .help = "Training labels, if they are in a file of their own (reader idx)"},
-      {KUMO_SETTING(data.validation_images), .effect = kData, .base = PathBase::kDataDirectory,
+      {KUMO_SETTING(data.validation_images), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute,
        .also = "val_images test_images valid_images eval_images test_data",
        .help = "Validation samples, as data.train_images"},
@@ -183,7 +183,7 @@ std::vector<Option> Rows() {
        .path = PathKind::kBaseNameIfAbsolute,
        .also = "val_labels test_labels valid_labels eval_labels",
        .help = "Validation labels, as data.train_labels"},
-      {KUMO_SETTING(data.text), .effect = kData, .base = PathBase::kDataDirectory,
+      {KUMO_SETTING(data.text), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute, .also = "corpus input_file text_file dataset_text",
        .help = "Text file (optionally .gz) of both sets (reader text)"},
       {KUMO_SETTING(data.tokens), .effect = kData,
@@ -203,7 +203,7 @@ std::vector<Option> Rows() {
        .help =
            "Channels x height x width of all images, as 3x224x224: the centre of this aspect ratio "
            "is cropped and scaled; empty: images keep their size, which must be the same for all"},
-      {KUMO_SETTING(data.damaged), .effect = kData,
+      {KUMO_SETTING(data.damaged), .effect = kFiles,
        .also = "skip_damaged corrupt broken on_error errors",
        .help = "Treatment of images that cannot be decoded"},
       {KUMO_SETTING(data.decode),
@@ -285,10 +285,10 @@ std::vector<Option> Rows() {
        .help = "Number of classes, at least 2; labels are below it, and below 256 in IDX files; 0: "
                "labels are numbers, for mean_squared_error (reader ctf)"},
       {KUMO_SETTING(data.train_limit), .unit = "samples", .allowed = Between(0, kAnyCount),
-       .effect = kData, .also = "limit max_samples num_samples subset num_examples",
+       .effect = kFiles, .also = "limit max_samples num_samples subset num_examples",
        .help = "Limit of training samples, the first of the set; 0: all"},
       {KUMO_SETTING(data.validation_limit), .unit = "samples", .allowed = Between(0, kAnyCount),
-       .effect = kData, .also = "limit max_samples eval_limit",
+       .effect = kFiles, .also = "limit max_samples eval_limit",
        .help = "Limit of validation samples, the first of the set; 0: all"},
       {KUMO_SETTING(data.prefetch), .unit = "minibatches", .allowed = Between(1, 1024),
        .also = "prefetch_factor buffer_size read_ahead",

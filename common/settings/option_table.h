@@ -33,7 +33,7 @@ enum class Effect : uint32_t {
   kLayout = 0,                      // only on how a run is laid out; may change at any time
   kResult = 1 << 0,                 // on the weights; may change from any checkpoint on
   kStart = 1 << 1 | kResult,        // on the first round alone; is not compared at all
-  kData = 1 << 2 | kResult,         // on the samples of the data; must stay
+  kData = 1 << 2 | kResult,         // on the form of the samples; must stay
   kMode = 1 << 3 | kResult,         // on the kind of rounds; must stay
   kRounds = 1 << 4 | kResult,       // on the samples of a round; the rounds so far must stay
   kOrder = 1 << 5 | kResult,        // on the order of an epoch; may change between two epochs
@@ -43,6 +43,9 @@ enum class Effect : uint32_t {
   // the correction of their bias counts from the first round.
   kAnyMoments = 1 << 8 | kResult,
   kLocalMoments = 1 << 9 | kResult,
+  // On which samples the data have, not on their form; may change if the rounds so far keep their
+  // places in the epochs.
+  kFiles = 1 << 10 | kResult,
 };
 constexpr Effect operator|(Effect a, Effect b) {
   return static_cast<Effect>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));

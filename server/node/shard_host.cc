@@ -38,8 +38,7 @@ Status ShardHost::LearnSpec(const wire::JobSpec& wire_spec,
                             const std::optional<checkpoint::Manifest>& restored) {
   KUMO_ASSIGN_OR_RETURN(JobSpec spec, ParseSpec(wire_spec));
   if (restored) {
-    const bool continues = experiment_.checkpoint.continues;
-    if (Status same = CheckSameNetworkAndData(*restored, spec, continues); !same.ok()) {
+    if (Status same = CheckSameNetworkAndData(*restored, spec, experiment_); !same.ok()) {
       return FailedPrecondition(same.message() + kStartElsewhere);
     }
     for (const SettingChange& change : ChangesOfNetworkAndData(*restored, spec)) {

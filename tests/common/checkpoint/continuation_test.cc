@@ -39,6 +39,13 @@ checkpoint::Manifest ManifestOf(const Experiment& experiment, int64_t version) {
   return manifest;
 }
 
+// The settings of the small job, with or without --continue.
+Experiment Now(bool continues) {
+  Experiment now = test::SmallJob().experiment;
+  now.checkpoint.continues = continues;
+  return now;
+}
+
 // "" where the job goes on; else why it does not.
 std::string Refusal(const Change& change, int64_t version, const Change& before = {}) {
   Experiment then = test::SmallJob().experiment;
@@ -82,6 +89,9 @@ TEST(Continuation, WhatIsOnlyLookedAtFromNowOnMayChangeAtAnyRound) {
         [](Experiment* e) { e->sync.pull_codec = CodecId::kFp16; },
         [](Experiment* e) { e->evaluation.every_epochs = 2; },
         [](Experiment* e) { e->data.crop_pad = 2; },
+        [](Experiment* e) { e->data.damaged = DamagedImages::kSkip; },
+        [](Experiment* e) { e->data.train_images = "others"; },
+        [](Experiment* e) { e->data.train_limit = 70; },
         [](Experiment* e) { e->network.file = "renamed.pbtxt"; },
         [](Experiment* e) { e->network.precision = Precision::kBf16; },
     };
@@ -89,9 +99,12 @@ TEST(Continuation, WhatIsOnlyLookedAtFromNowOnMayChangeAtAnyRound) {
   }
 }
 
-TEST(Continuation, TheDataAndTheModeStay) {
-  EXPECT_THAT(Refusal([](Experiment* e) { e->data.train_images = "others"; }, kEpochsEnd),
-              AllOf(HasSubstr("data.train_images"), HasSubstr("the data must be the same")));
+TEST(Continuation, TheFormOfTheSamplesAndTheModeStay) {
+  EXPECT_THAT(Refusal([](Experiment* e) { e->data.image_size = "3x9x9"; }, kEpochsEnd),
+              AllOf(HasSubstr("data.image_size"), HasSubstr("the samples must keep their form")));
+  EXPECT_THAT(Refusal([](Experiment* e) { e->data.validation_share = 0.3; }, kEpochsEnd),
+              HasSubstr("data.validation_share"))
+      << "it would train on validation samples";
   EXPECT_THAT(Refusal([](Experiment* e) { e->data.scale = 1; }, kEpochsEnd),
               HasSubstr("data.scale 0.00392156862745098 -> 1"));
   EXPECT_THAT(Refusal([](Experiment* e) { e->sync.mode = SyncMode::kGradient; }, kEpochsEnd),
@@ -100,11 +113,11 @@ TEST(Continuation, TheDataAndTheModeStay) {
   const std::string refusal = Refusal(
       [](Experiment* e) {
         e->data.classes = 3;
-        e->data.train_limit = 7;
+        e->data.window = 7;
         e->job.epochs = 30;
       },
       kEpochsEnd);
-  EXPECT_THAT(refusal, AllOf(HasSubstr("data.classes"), HasSubstr("data.train_limit"),
+  EXPECT_THAT(refusal, AllOf(HasSubstr("data.classes"), HasSubstr("data.window"),
                              testing::Not(HasSubstr("job.epochs"))));
 }
 
@@ -228,17 +241,17 @@ TEST(Continuation, ACheckpointThatDoesNotSayItsNetworkIsRefused) {
 TEST(Continuation, AnotherNetworkOrOtherDataIsNamed) {
   const test::Job job = test::SmallJob();
   const checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, job.spec, false).ok());
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, job.spec, Now(false)).ok());
   JobSpec other = job.spec;
-  other.train_samples = 81;
-  EXPECT_THAT(CheckSameNetworkAndData(manifest, other, true).message(),
-              AllOf(HasSubstr("it had 80 training samples, there are 81"),
-                    HasSubstr("in another output.directory")));
+  other.train_samples = 79;
+  EXPECT_THAT(CheckSameNetworkAndData(manifest, other, Now(false)).message(),
+              AllOf(HasSubstr("it had 80 training samples, there are 79"),
+                    HasSubstr("bring back the files"), HasSubstr("--continue")));
   other = job.spec;
   auto tensors = test::SmallTensors();
   tensors[1].name = "a.scale";
   other.layout = ParameterLayout::Make(tensors).value();
-  EXPECT_THAT(CheckSameNetworkAndData(manifest, other, true).message(),
+  EXPECT_THAT(CheckSameNetworkAndData(manifest, other, Now(true)).message(),
               AllOf(HasSubstr("another network"), HasSubstr("a.scale"),
                     HasSubstr("bring back the network file")));
 }
@@ -249,13 +262,13 @@ TEST(Continuation, AnotherNetworkOfTheSameTensorsIsRefusedUnlessTheJobContinues)
   JobSpec spec = job.spec;
   spec.network = "layers { name: \"a\" tanh {} }";
   // An earlier release's, which does not say.
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, false).ok());
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(false)).ok());
   manifest.set_network("layers { name: \"a\" relu {} }");
-  const Status refused = CheckSameNetworkAndData(manifest, spec, false);
+  const Status refused = CheckSameNetworkAndData(manifest, spec, Now(false));
   EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(refused.message(), AllOf(HasSubstr("another network"), HasSubstr("layer a relu"),
                                        HasSubstr("-> tanh"), HasSubstr("--continue")));
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, true).ok());
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(true)).ok());
   checkpoint::Manifest later;
   NoteChangesOfNetworkAndData(manifest, spec, PlanFor(job.experiment, spec).value(), &later);
   ASSERT_EQ(later.continuations_size(), 1);
@@ -270,19 +283,19 @@ TEST(Continuation, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {
   spec.train = {7, "/data/images"};
   spec.validation = {8, "/data/others"};
   // An earlier release's, which does not say.
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, false).ok());
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(false)).ok());
   EXPECT_THAT(ChangesOfNetworkAndData(manifest, spec), IsEmpty());
   manifest.set_train_hash(7);
   manifest.set_validation_hash(8);
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, false).ok());
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(false)).ok());
 
   spec.train.hash = 9;
-  const Status refused = CheckSameNetworkAndData(manifest, spec, false);
+  const Status refused = CheckSameNetworkAndData(manifest, spec, Now(false));
   EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(refused.message(),
               AllOf(HasSubstr("contents of the training data"), HasSubstr("hash 0000000000000007"),
                     HasSubstr("hash 0000000000000009 of /data/images"), HasSubstr("--continue")));
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, true).ok());
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(true)).ok());
 
   // The manifests from then on say so, once.
   checkpoint::Manifest later;
@@ -300,6 +313,40 @@ TEST(Continuation, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {
   NoteChangesOfNetworkAndData(manifest, spec, plan, &both);
   EXPECT_EQ(both.continuations_size(), 1);
   EXPECT_EQ(both.continuations(0).changes_size(), 1);
+}
+
+// 2 epochs of 4 rounds, of 24 samples but for the last one.
+TEST(Continuation, DataOfAnotherSizeAreTakenWhileTheRoundsKeepTheirPlaces) {
+  const test::Job job = test::SmallJob();
+  for (const int64_t version : {kWithin, kEpochsEnd}) {
+    checkpoint::Manifest manifest = ManifestOf(job.experiment, version);
+    manifest.set_train_hash(7);
+    JobSpec spec = job.spec;
+    spec.train = {9, "/data/images"};
+    for (const int64_t samples : {73, 79, 81, 96}) {
+      spec.train_samples = samples;
+      EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(true)).ok()) << samples;
+      EXPECT_FALSE(CheckSameNetworkAndData(manifest, spec, Now(false)).ok()) << samples;
+      const auto changes = ChangesOfNetworkAndData(manifest, spec);
+      ASSERT_EQ(changes.size(), 2u);
+      EXPECT_EQ(DescribeChange(changes[0]), "training samples 80 -> " + std::to_string(samples));
+      EXPECT_EQ(changes[1].key, "contents of the training data");
+    }
+    spec.train_samples = job.spec.train_samples;
+    spec.validation_samples = 1;
+    EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(true)).ok());
+    EXPECT_THAT(CheckSameNetworkAndData(manifest, spec, Now(false)).message(),
+                HasSubstr("validation samples, there are 1;"));
+  }
+  const checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
+  for (const int64_t samples : {1, 72, 97, 1000}) {
+    JobSpec spec = job.spec;
+    spec.train_samples = samples;
+    EXPECT_THAT(CheckSameNetworkAndData(manifest, spec, Now(true)).message(),
+                AllOf(HasSubstr("round 4 has another place in the epochs"),
+                      HasSubstr("rounds instead of 4 rounds"), HasSubstr("--from")))
+        << samples;
+  }
 }
 
 // --- What becomes of the arrays.
