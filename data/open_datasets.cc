@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "data/mean_image.h"
 #include "data/readers/image_files.h"
 #include "data/readers/registry.h"
+#include "data/samples/validation_split.h"
 #include "data/transforms/transform.h"
 
 namespace kumo {
@@ -94,7 +97,7 @@ Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& f
 
 SetFiles FilesOf(const Experiment::Data& data, DataPart part) {
   if (TraitsOf(data.reader).one_text) return {{"data.text", data.text}, {}};
-  if (part == DataPart::kTraining)
+  if (part == DataPart::kTraining || data.SplitsTrainingFiles())
     return {{"data.train_images", data.train_images}, {"data.train_labels", data.train_labels}};
   return {{"data.validation_images", data.validation_images},
           {"data.validation_labels", data.validation_labels}};
@@ -180,6 +183,12 @@ namespace {
 struct Requests {
   const Reader* reader = nullptr;
   ReaderRequest train, validation;
+  // The share of the training files that is the validation set, if they are split.
+  std::optional<double> validation_share;
+  int64_t train_limit = 0, validation_limit = 0;  // of the parts of split files
+
+  // The files are opened once for both parts.
+  bool AreEqual() const { return train.originals == validation.originals; }
 };
 
 Result<Requests> RequestsFor(const Experiment::Data& data) {
@@ -192,6 +201,11 @@ Result<Requests> RequestsFor(const Experiment::Data& data) {
   for (const auto& [part, request] : {std::pair(DataPart::kTraining, &requests.train),
                                       std::pair(DataPart::kValidation, &requests.validation)}) {
     KUMO_ASSIGN_OR_RETURN(*request, RequestFor(data, FilesOf(data, part), part));
+  }
+  if (data.SplitsTrainingFiles()) {
+    requests.validation_share = data.validation_share;
+    requests.train_limit = std::exchange(requests.train.limit, 0);
+    requests.validation_limit = std::exchange(requests.validation.limit, 0);
   }
   const bool sized = !data.image_size.empty();
   requests.train.originals = sized && !data.crop_area.empty();
@@ -212,11 +226,39 @@ Result<DatasetExtents> Measure(const Reader& reader, const ReaderRequest& reques
 
 }  // namespace
 
-Result<Datasets> OpenDatasets(const Experiment::Data& data) {
-  KUMO_ASSIGN_OR_RETURN(const Requests requests, RequestsFor(data));
+namespace {
+
+Status CheckCanBeSplit(const std::string& name, int64_t samples) {
+  if (samples >= 2) return OkStatus();
+  return FailedPrecondition(name +
+                            ": has one sample, which cannot be split into a training and a "
+                            "validation set; set data.validation_images");
+}
+
+// Opens the training files once, or once for each part if the parts need other images.
+Status OpenSplit(const Requests& requests, Datasets* sets) {
+  KUMO_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> train,
+                        requests.reader->open(requests.train));
+  std::shared_ptr<const Dataset> validation = train;
+  if (!requests.AreEqual()) {
+    KUMO_ASSIGN_OR_RETURN(validation, requests.reader->open(requests.validation));
+  }
+  KUMO_RETURN_IF_ERROR(CheckCanBeSplit(train->name(), train->size()));
+  const double share = *requests.validation_share;
+  sets->train = PartOf(std::move(train), share, SplitPart::kTraining, requests.train_limit);
+  sets->validation =
+      PartOf(std::move(validation), share, SplitPart::kValidation, requests.validation_limit);
+  return OkStatus();
+}
+
+Result<Datasets> Open(const Experiment::Data& data, const Requests& requests) {
   Datasets sets;
-  KUMO_ASSIGN_OR_RETURN(sets.train, requests.reader->open(requests.train));
-  KUMO_ASSIGN_OR_RETURN(sets.validation, requests.reader->open(requests.validation));
+  if (requests.validation_share) {
+    KUMO_RETURN_IF_ERROR(OpenSplit(requests, &sets));
+  } else {
+    KUMO_ASSIGN_OR_RETURN(sets.train, requests.reader->open(requests.train));
+    KUMO_ASSIGN_OR_RETURN(sets.validation, requests.reader->open(requests.validation));
+  }
   KUMO_ASSIGN_OR_RETURN(
       sets.transforms,
       MakeTransforms({data, sets.train->fields(), sets.train->name(),
@@ -228,11 +270,29 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
   KUMO_RETURN_IF_ERROR(CheckSameFields(sets));
   KUMO_RETURN_IF_ERROR(CheckSameClasses(*sets.train, *sets.validation));
   KUMO_ASSIGN_OR_RETURN(sets.pixels, PixelFormulaFor(data, sets.fields(), sets.train->name()));
+  return sets;
+}
+
+}  // namespace
+
+Result<Datasets> OpenDatasets(const Experiment::Data& data) {
+  KUMO_ASSIGN_OR_RETURN(const Requests requests, RequestsFor(data));
+  KUMO_ASSIGN_OR_RETURN(Datasets sets, Open(data, requests));
   if (data.subtract_mean) {
     KUMO_RETURN_IF_ERROR(CheckMeanFits(sets));
     KUMO_ASSIGN_OR_RETURN(sets.pixels.mean, MeanImage(*sets.train));
   }
   return sets;
+}
+
+Result<Datasets> OpenForSurvey(const Experiment::Data& data, DamagedAtOpening* damaged) {
+  KUMO_ASSIGN_OR_RETURN(Requests requests, RequestsFor(data));
+  for (const auto& [request, list] : {std::pair(&requests.train, &damaged->train),
+                                      std::pair(&requests.validation, &damaged->validation)}) {
+    request->skip_damaged = false;
+    request->survey = list;
+  }
+  return Open(data, requests);
 }
 
 Result<ExtentsOfDatasets> MeasureDatasets(const Experiment::Data& data) {
@@ -241,6 +301,18 @@ Result<ExtentsOfDatasets> MeasureDatasets(const Experiment::Data& data) {
   KUMO_ASSIGN_OR_RETURN(extents.train, Measure(*requests.reader, requests.train, data, true));
   KUMO_ASSIGN_OR_RETURN(extents.validation,
                         Measure(*requests.reader, requests.validation, data, false));
+  if (!requests.validation_share) return extents;
+  const int64_t samples = extents.train.samples;
+  KUMO_RETURN_IF_ERROR(CheckCanBeSplit(requests.train.images, samples));
+  if (requests.AreEqual()) extents.validation.bytes = 0;
+  extents.validation.notes = {};
+  const int64_t validation = ValidationSamples(samples, *requests.validation_share);
+  const auto take = [](int64_t part, int64_t limit, DatasetExtents* of) {
+    of->samples = limit > 0 ? std::min(part, limit) : part;
+    of->bytes += of->samples * static_cast<int64_t>(sizeof(int64_t));
+  };
+  take(samples - validation, requests.train_limit, &extents.train);
+  take(validation, requests.validation_limit, &extents.validation);
   return extents;
 }
 

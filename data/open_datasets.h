@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/job/fields.h"
@@ -27,11 +28,20 @@ struct Datasets {
 
 // Opens the training and the validation set, verifies both in full, and computes the training set's
 // mean image if it is subtracted. File names are relative to data.directory unless they begin with
-// '/'. FailedPrecondition if the directory or data.text is not set, the two sets differ in fields
+// '/'. Without data.validation_images the training files are split (data.validation_share).
+// FailedPrecondition if the directory or data.text is not set, the two sets differ in fields
 // or class names, or a setting does not fit the images (data.mean, data.subtract_mean,
 // data.crop_pad); NotFound if a file is missing, with its setting, its full path and advice how to
 // get known data sets; otherwise the reader's errors. Only Unavailable is temporary.
 Result<Datasets> OpenDatasets(const Experiment::Data& data);
+
+// Opens both sets to find all damaged images (data/survey.h): whatever data.damaged is, a damaged
+// image is an error of its sample, or is in `damaged` if all images are decoded at the start. No
+// mean image is computed. Otherwise as OpenDatasets.
+struct DamagedAtOpening {
+  std::vector<std::string> train, validation;  // "FILE: REASON"
+};
+Result<Datasets> OpenForSurvey(const Experiment::Data& data, DamagedAtOpening* damaged);
 
 // The conversion of transformed image bytes to numbers, without the mean image. FailedPrecondition,
 // with the set's `name`, if a setting does not have one value per channel.

@@ -237,9 +237,11 @@ class Checker {
                                  "data.cutout",       "data.mixup",
                                  "data.classes"},
                reader);
-    NoteUnless(reads.one_text,
-               {"data.text", "data.tokens", "data.window", "data.windows", "data.validation_share"},
-               reader);
+    NoteUnless(reads.one_text, {"data.text", "data.tokens", "data.window", "data.windows"}, reader);
+    NoteUnless(reads.one_text || e_.data.SplitsTrainingFiles(), {"data.validation_share"},
+               "data.validation_images is set");
+    NoteUnless(!e_.data.SplitsTrainingFiles(), {"data.validation_labels"},
+               "data.validation_images is empty");
     const bool scaled = !e_.data.crop_area.empty() || e_.data.shorter_side > 0;
     NoteUnless(reads.image_files || scaled || reads.named_streams, {"data.image_size"}, reader);
     NoteUnless(reads.image_files, {"data.damaged", "data.decode"}, reader);

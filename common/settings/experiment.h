@@ -55,7 +55,7 @@ struct Experiment {
     TextTokens tokens = TextTokens::kCharacters;
     int64_t window = 64;            // tokens of a sample
     int64_t windows = 0;            // samples of an epoch; 0: as many as lie side by side
-    double validation_share = 0.1;  // of a text: its last part
+    double validation_share = 0.1;  // of a text, its last part; else see SplitsTrainingFiles
     std::string image_size;         // of all images: "3x32x32"; "": as they are in the files
     DamagedImages damaged = DamagedImages::kRefuse;
     DecodeImages decode = DecodeImages::kAuto;
@@ -82,6 +82,11 @@ struct Experiment {
     int64_t validation_limit = 0;
     int prefetch = 4;  // minibatches prepared ahead
     int threads = 0;   // that read and transform them; 0: by the machine
+
+    // True if validation_share of the training samples are the validation set.
+    bool SplitsTrainingFiles() const {
+      return validation_images.empty() && !TraitsOf(reader).one_text;
+    }
   } data;
 
   struct Sync {  // [sync] (result)

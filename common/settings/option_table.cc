@@ -178,8 +178,9 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(data.validation_images), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute,
        .also = "val_images test_images valid_images eval_images test_data",
-       .help = "Validation samples, as data.train_images"},
-      {KUMO_SETTING(data.validation_labels), .effect = kData, .base = PathBase::kDataDirectory,
+       .help = "Validation samples, as data.train_images; empty: data.validation_share of the "
+               "training samples"},
+      {KUMO_SETTING(data.validation_labels), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute,
        .also = "val_labels test_labels valid_labels eval_labels",
        .help = "Validation labels, as data.train_labels"},
@@ -197,7 +198,9 @@ std::vector<Option> Rows() {
                "many as the text has without overlap"},
       {KUMO_SETTING(data.validation_share), .allowed = Between(0.0001, 0.9999), .effect = kData,
        .also = "val_split validation_split val_fraction test_size",
-       .help = "Share of a text, at its end, that is the validation set"},
+       .help = "Share of the samples that is the validation set: of a text its end; of other data "
+               "samples that are spread over the training set, if data.validation_images is empty, "
+               "as it is by default if this setting is set"},
       {KUMO_SETTING(data.image_size), .effect = kData,
        .also = "size image_shape input_size resize width height channels",
        .help =

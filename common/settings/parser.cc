@@ -51,7 +51,8 @@ std::string UsersCache(const Variables& variables) {
   return home.starts_with('/') ? home + "/.cache/kumo" : "";
 }
 
-void FillInDefaults(const std::string& path, const Variables& variables, Experiment* experiment) {
+void FillInDefaults(const std::string& path, const Variables& variables, const Origins& origins,
+                    Experiment* experiment) {
   if (experiment->job.name.empty()) experiment->job.name = NameOf(path);
   if (experiment->data.directory.empty()) {
     experiment->data.directory = ValueOf(variables, "KUMO_DATA");
@@ -59,6 +60,11 @@ void FillInDefaults(const std::string& path, const Variables& variables, Experim
   if (experiment->data.cache.empty()) experiment->data.cache = UsersCache(variables);
   if (experiment->output.directory.empty()) {
     experiment->output.directory = "out/" + experiment->job.name;
+  }
+  const auto set = [&](const char* key) { return origins.contains(std::string_view(key)); };
+  if (set("data.validation_share") && !set("data.validation_images") &&
+      !TraitsOf(experiment->data.reader).one_text) {
+    experiment->data.validation_images.clear();
   }
 }
 
@@ -210,7 +216,7 @@ LoadedExperiment LoadExperiment(const std::string& path, const std::vector<std::
   reader.ReadFile(path);
   reader.ReadCommandLine(sets);
   reader.ResolvePaths();
-  FillInDefaults(path, variables, &loaded.experiment);
+  FillInDefaults(path, variables, loaded.origins, &loaded.experiment);
   if (loaded.problems.empty()) {
     CrossCheck(loaded.experiment, loaded.origins, &loaded.problems, &loaded.notes);
   }

@@ -132,6 +132,55 @@ TEST_F(OpenDatasetsTest, BothSetsComeToTheNetworksSize) {
   EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("are scaled to 1x3x3"), HasSubstr("data.mean")));
 }
 
+TEST_F(OpenDatasetsTest, WithoutValidationFilesAShareOfTheTrainingSamplesIsTheValidationSet) {
+  const test::Contents whole = test::ReadAll(*OpenDatasets(data_)->train);
+  data_.validation_images.clear();
+  data_.validation_share = 0.3;
+  const auto sets = OpenDatasets(data_);
+  ASSERT_TRUE(sets.ok()) << sets.status().message();
+  EXPECT_EQ(sets->train->size(), 14);
+  EXPECT_EQ(sets->validation->size(), 6);
+  // Each sample is in one of them, in the order of the set.
+  const test::Contents train = test::ReadAll(*sets->train);
+  const test::Contents validation = test::ReadAll(*sets->validation);
+  size_t of_train = 0, of_validation = 0;
+  for (int64_t i = 0; i < 20; ++i) {
+    const auto pixels = std::span(whole.pixels).subspan(i * 16, 16);
+    const auto is = [&](const test::Contents& part, size_t k) {
+      return k * 16 < part.pixels.size() && part.labels[k] == whole.labels[i] &&
+             std::ranges::equal(pixels, std::span(part.pixels).subspan(k * 16, 16));
+    };
+    if (is(train, of_train)) {
+      ++of_train;
+    } else {
+      ASSERT_TRUE(is(validation, of_validation)) << i;
+      ++of_validation;
+    }
+  }
+  EXPECT_EQ(of_train, 14u);
+  const auto measured = MeasureDatasets(data_);
+  ASSERT_TRUE(measured.ok());
+  EXPECT_EQ(measured->train.samples, 14);
+  EXPECT_EQ(measured->validation.samples, 6);
+  EXPECT_LT(measured->validation.bytes, 6 * 16) << "the parts share the pixels";
+  // Limits count in the parts, and do not move samples from one to the other.
+  data_.train_limit = 5;
+  data_.validation_limit = 2;
+  const auto limited = OpenDatasets(data_);
+  ASSERT_TRUE(limited.ok());
+  EXPECT_EQ(limited->train->size(), 5);
+  EXPECT_TRUE(std::ranges::equal(test::ReadAll(*limited->validation).pixels,
+                                 std::span(validation.pixels).first(32)));
+}
+
+TEST_F(OpenDatasetsTest, OneSampleCannotBeSplit) {
+  WriteFile(scratch_ / data_.train_images, Idx({1, 4, 4}, Pattern(16)));
+  WriteFile(scratch_ / data_.train_labels, Idx({1}, Labels(1, 10)));
+  data_.validation_images.clear();
+  EXPECT_THAT(Refusal().message(), HasSubstr("set data.validation_images"));
+  EXPECT_EQ(MeasureDatasets(data_).status().code(), StatusCode::kFailedPrecondition);
+}
+
 // Photographs of several sizes come to the network's by random parts of themselves, not of what is
 // left of them once they are small.
 TEST_F(OpenDatasetsTest, PhotographsAreCroppedInTheirOwnSizes) {

@@ -125,6 +125,23 @@ TEST_F(ParserTest, WorkedOutDefaultsComeFromFileNameAndEnvironment) {
   EXPECT_EQ(Load(kNetwork).experiment.data.cache, "");
 }
 
+TEST_F(ParserTest, AValidationShareAloneSplitsTheTrainingSet) {
+  EXPECT_FALSE(Load(kNetwork).experiment.data.SplitsTrainingFiles());
+  const LoadedExperiment split = Load(kNetwork, {"data.validation_share=0.2"});
+  EXPECT_TRUE(split.experiment.data.SplitsTrainingFiles());
+  EXPECT_THAT(split.notes, ElementsAre());
+  const LoadedExperiment both =
+      Load(kNetwork, {"data.validation_share=0.2", "data.validation_images=mine"});
+  EXPECT_EQ(both.experiment.data.validation_images, "mine");
+  EXPECT_THAT(both.notes, ElementsAre(HasSubstr("data.validation_share has no effect: "
+                                                "data.validation_images is set")));
+  EXPECT_TRUE(Load(kNetwork, {"data.validation_images="}).experiment.data.SplitsTrainingFiles());
+  const LoadedExperiment text =
+      Load(kNetwork, {"data.reader=text", "data.text=t", "data.validation_share=0.2"});
+  EXPECT_FALSE(text.experiment.data.SplitsTrainingFiles());
+  EXPECT_THAT(text.notes, ElementsAre());
+}
+
 TEST_F(ParserTest, NetworkOfTheFileIsRelativeToTheFileAndOfTheCommandLineIsNot) {
   EXPECT_EQ(Load("[network]\nfile = ../zoo/n.pbtxt\n").experiment.network.file,
             std::filesystem::path(folder_ + "/../zoo/n.pbtxt").lexically_normal());
