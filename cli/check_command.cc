@@ -2,11 +2,13 @@
 #include <cstdio>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cli/arguments/environment.h"
 #include "cli/arguments/problems.h"
 #include "cli/arguments/shell_word.h"
 #include "cli/command.h"
+#include "cli/launch/data_check.h"
 #include "cli/launch/job_arguments.h"
 #include "cli/launch/preflight.h"
 #include "cli/launch/server_addresses.h"
@@ -20,22 +22,30 @@
 namespace kumo {
 namespace {
 
-CommandLine MakeCommandLine(JobArguments* args) {
+struct CheckArguments {
+  JobArguments job;
+  bool data = false;  // read all samples
+};
+
+CommandLine MakeCommandLine(CheckArguments* args) {
   CommandLine line("kumo check",
                    "Checks everything that kumo launch needs, without starting anything: the file, "
                    "the network,\nthe data, the devices, the programs, the servers' ports, the "
                    "output folder, disk and memory.\nPrints the settings and all problems.");
-  args->AddTo(&line);
-  line.AddFlag("json", "Print one JSON object", &args->json);
+  args->job.AddTo(&line);
+  line.AddFlag("data", "Also read all samples, and list every damaged image at once", &args->data);
+  line.AddFlag("json", "Print one JSON object", &args->job.json);
   line.AddNote(
       "Exit codes: 0 no problems, 64 wrong command line, 75 temporary failure: a port is in use or "
       "a disk\nis full, 78 other problems.");
   return line;
 }
 
-// Performs the checks of kumo launch and those that only a worker can do.
+// Performs the checks of kumo launch and those that only a worker can do. Damaged samples, which
+// end a worker too, are reported once.
 void CheckJob(const JobArguments& args, const PlannedJob& job, Preflight* result) {
-  const JobSize size = CheckByWorker(args, job, result);
+  JobSize size;
+  if (result->problems.empty()) size = CheckByWorker(args, job, result);
   PosixFileSystem files;
   CheckStart(args, job, size, &files, result);
   const Result<MemoryRoom> room = RoomOnMachine();
@@ -46,10 +56,12 @@ void CheckJob(const JobArguments& args, const PlannedJob& job, Preflight* result
 
 // args: the arguments of this command, which kumo launch takes as well.
 void PrintReport(const CliEnvironment& environment, std::span<const std::string> args,
-                 const PlannedJob& job, const Preflight& result) {
+                 const PlannedJob& job, const std::vector<std::string>& damaged,
+                 const Preflight& result) {
   const auto print = [&](const char* mark, const std::vector<std::string>& lines) {
     for (const std::string& line : lines) Print(environment, mark + line + "\n", kMarkColumns);
   };
+  print("damaged ", damaged);
   print("        ", result.told);
   print("ok      ", result.passed);
   print("note    ", result.notes);
@@ -58,17 +70,22 @@ void PrintReport(const CliEnvironment& environment, std::span<const std::string>
     return Print(environment, "no problems: start kumo-server and kumo-worker on each host\n");
   }
   std::string launch = "no problems: kumo launch";
-  for (const std::string& word : args) launch += " " + ShellWord(word);
+  for (const std::string& word : args) {
+    if (word != "--data") launch += " " + ShellWord(word);
+  }
   Print(environment, launch + "\n", kMarkColumns);
 }
 
-void PrintJson(const PlannedJob& job, const Preflight& result) {
+// damaged: null without --data.
+void PrintJson(const PlannedJob& job, const std::vector<std::string>* damaged,
+               const Preflight& result) {
   JsonFields report;
   report.Add("outcome", result.problems.empty() ? "ok" : "wrong");
   report.Add("exit_code", static_cast<int>(CodeOf(result.problems)));
   report.Add("problems", ToJsonArray(MessagesOf(result.problems)));
   report.Add("notes", ToJsonArray(result.notes));
   report.Add("passed", ToJsonArray(result.passed));
+  if (damaged != nullptr) report.Add("damaged", ToJsonArray(*damaged));
   if (job.loaded.problems.empty()) {
     report.Add("experiment_hash", HashText(job.loaded.experiment));
     report.Add("settings", SettingsJson(job.loaded.experiment, job.loaded.origins));
@@ -80,23 +97,27 @@ void PrintJson(const PlannedJob& job, const Preflight& result) {
 
 int RunCheck(const CliEnvironment& environment, std::span<const std::string> args) {
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo check");
-  JobArguments arguments(environment);
-  CommandLine line = MakeCommandLine(&arguments);
+  CheckArguments check{JobArguments(environment)};
+  JobArguments& arguments = check.job;
+  CommandLine line = MakeCommandLine(&check);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line)) return *end;
   arguments.PassOn();
   const PlannedJob job = PlanJob(environment, arguments);
   Preflight result = PreflightOf(job.loaded);
+  std::vector<std::string> damaged;
   if (result.problems.empty()) {
     if (!arguments.json) {
       Print(environment, ResolvedTable(job.loaded.experiment, job.loaded.origins,
                                        {arguments.verbose, environment.columns}));
+      std::fflush(stdout);  // before the bar of --data
     }
+    if (check.data) damaged = CheckData(arguments, job, &result);
     CheckJob(arguments, job, &result);
   }
   if (arguments.json) {
-    PrintJson(job, result);
+    PrintJson(job, check.data ? &damaged : nullptr, result);
   } else {
-    PrintReport(environment, args, job, result);
+    PrintReport(environment, args, job, damaged, result);
   }
   return SayProblems(environment, exit_reporter, result.problems);
 }

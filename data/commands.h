@@ -11,5 +11,8 @@ namespace kumo {
 int RunDigits(std::span<const std::string> args);
 // Shows an experiment's data (`kumo data`).
 int RunShow(std::span<const std::string> args);
+// Reads all samples of an experiment and prints what is wrong with them as JSON (`kumo check
+// --data`).
+int RunSurvey(std::span<const std::string> args);
 
 }  // namespace kumo

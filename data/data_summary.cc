@@ -1,8 +1,20 @@
 #include "data/data_summary.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <span>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "common/base/fnv.h"
+#include "common/base/mutex.h"
+#include "common/base/thread_pool.h"
+#include "data/readers/image_set.h"
 
 namespace kumo {
 namespace {
@@ -31,9 +43,10 @@ void Add(std::span<const std::byte> bytes, std::span<Sums> channels) {
 
 void Finish(std::span<const Sums> of, std::vector<double>* means, std::vector<double>* deviations) {
   for (const Sums& sums : of) {
-    const double mean = sums.numbers / sums.count;
+    const double mean = sums.count > 0 ? sums.numbers / sums.count : 0;
     means->push_back(mean);
-    deviations->push_back(std::sqrt(std::fmax(0, sums.squares / sums.count - mean * mean)));
+    deviations->push_back(
+        std::sqrt(std::fmax(0, sums.count > 0 ? sums.squares / sums.count - mean * mean : 0)));
   }
 }
 
@@ -45,34 +58,182 @@ void CountLabels(std::span<const std::byte> labels, std::vector<int64_t>* of_cla
   }
 }
 
+// Samples that a thread takes at a time.
+constexpr int64_t kSamplesAtOnce = 16;
+
+constexpr int kMostReadingThreads = 8;
+
+int ReadingThreads() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostReadingThreads);
+}
+
+uint64_t HashOfImage(const Sample& sample, int image) {
+  Fnv1a hash;
+  for (const int64_t extent : sample.extents(image)) hash.Add(static_cast<uint64_t>(extent));
+  std::span<const std::byte> bytes = sample.field(image);
+  for (; bytes.size() >= sizeof(uint64_t); bytes = bytes.subspan(sizeof(uint64_t))) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    hash.Add(word);
+  }
+  hash.Add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  return hash.value() == 0 ? 1 : hash.value();
+}
+
+// The figures of the samples that one thread has read. Sums of bytes are exact, and numbers of
+// other types are in memory and so are read by one thread: the sum of tallies does not depend on
+// threads.
+struct Tally {
+  std::vector<int64_t> of_class;
+  std::vector<Sums> channels, labels;
+  std::map<int64_t, std::string> damaged;  // by sample
+
+  void Add(const Tally& other) {
+    for (size_t i = 0; i < of_class.size(); ++i) of_class[i] += other.of_class[i];
+    AddSums(other.channels, &channels);
+    AddSums(other.labels, &labels);
+    damaged.insert(other.damaged.begin(), other.damaged.end());
+  }
+
+ private:
+  static void AddSums(const std::vector<Sums>& from, std::vector<Sums>* to) {
+    for (size_t i = 0; i < from.size(); ++i) {
+      (*to)[i].numbers += from[i].numbers;
+      (*to)[i].squares += from[i].squares;
+      (*to)[i].count += from[i].count;
+    }
+  }
+};
+
+// One pass over a data set by several threads.
+class Pass {
+ public:
+  Pass(const Dataset& dataset, const SummaryOptions& options)
+      : dataset_(dataset),
+        options_(options),
+        image_(FindField(dataset.fields(), kImageField)),
+        label_(FindField(dataset.fields(), kLabelField)),
+        bytes_(image_ >= 0 && dataset.fields()[image_].type == NumberType::kUint8) {
+    if (bytes_) hashes_.resize(dataset.size());
+  }
+
+  Result<DataSummary> Run() {
+    const int threads = options_.threads > 0   ? options_.threads
+                        : dataset_.in_memory() ? 1
+                                               : ReadingThreads();
+    std::vector<Tally> tallies(threads, Empty());
+    ThreadPool pool(threads - 1);
+    pool.ParallelFor(threads, [&](int64_t thread) { Read(&tallies[thread]); });
+    {
+      MutexLock lock(mutex_);
+      KUMO_RETURN_IF_ERROR(failure_);
+    }
+    Tally sum = Empty();
+    for (const Tally& tally : tallies) sum.Add(tally);
+    DataSummary summary;
+    summary.of_class = std::move(sum.of_class);
+    Finish(sum.channels, &summary.mean, &summary.deviation);
+    Finish(sum.labels, &summary.label_mean, &summary.label_deviation);
+    for (auto& [index, why] : sum.damaged) summary.damaged.push_back(std::move(why));
+    summary.image_hashes = std::move(hashes_);
+    return summary;
+  }
+
+ private:
+  Tally Empty() const {
+    Tally tally;
+    tally.of_class.resize(dataset_.classes());
+    if (image_ >= 0) tally.channels.resize(dataset_.fields()[image_].extents[0]);
+    if (Numbers()) tally.labels.resize(dataset_.fields()[label_].numbers());
+    return tally;
+  }
+  bool Numbers() const { return dataset_.classes() == 0; }
+
+  void Read(Tally* tally) {
+    Sample sample(dataset_.fields());
+    for (;;) {
+      const int64_t begin = next_.fetch_add(kSamplesAtOnce);
+      if (begin >= dataset_.size()) return;
+      const int64_t end = std::min(begin + kSamplesAtOnce, dataset_.size());
+      for (int64_t i = begin; i < end; ++i) {
+        sample.Reset(dataset_.fields());
+        const Status read = dataset_.Read(i, &sample);
+        if (read.ok()) {
+          Count(sample, i, tally);
+        } else if (IsDamage(read)) {
+          tally->damaged.emplace(i, read.message());
+        } else {
+          MutexLock lock(mutex_);
+          if (failure_.ok()) failure_ = read;
+          next_ = dataset_.size();
+          return;
+        }
+      }
+      dataset_.LetGo({begin, end});
+      MutexLock lock(mutex_);
+      read_ += end - begin;
+      if (options_.progress) options_.progress(read_);
+    }
+  }
+
+  void Count(const Sample& sample, int64_t index, Tally* tally) {
+    if (Numbers()) {
+      Add<float>(sample.field(label_), tally->labels);
+    } else {
+      CountLabels(sample.field(label_), &tally->of_class);
+    }
+    if (image_ < 0) return;
+    if (bytes_) {
+      Add<uint8_t>(sample.field(image_), tally->channels);
+      hashes_[index] = HashOfImage(sample, image_);
+    } else {
+      Add<float>(sample.field(image_), tally->channels);
+    }
+  }
+
+  const Dataset& dataset_;
+  const SummaryOptions& options_;
+  const int image_, label_;
+  const bool bytes_;
+  std::vector<uint64_t> hashes_;  // each written by one thread
+  std::atomic<int64_t> next_ = 0;
+  Mutex mutex_;
+  int64_t read_ KUMO_GUARDED_BY(mutex_) = 0;
+  Status failure_ KUMO_GUARDED_BY(mutex_);
+};
+
 }  // namespace
 
-Result<DataSummary> Summarise(const Dataset& dataset) {
-  const int image = FindField(dataset.fields(), kImageField);
-  const int label = FindField(dataset.fields(), kLabelField);
-  if (label < 0) return FailedPrecondition(dataset.name() + ": its samples have no labels");
-  const bool bytes = image >= 0 && dataset.fields()[image].type == NumberType::kUint8;
-  DataSummary summary;
-  summary.of_class.resize(dataset.classes());
-  std::vector<Sums> channels(image < 0 ? 0 : dataset.fields()[image].extents[0]);
-  const bool numbers = dataset.classes() == 0;
-  std::vector<Sums> labels(numbers ? dataset.fields()[label].numbers() : 0);
-  KUMO_RETURN_IF_ERROR(ForEachSample(dataset, dataset.size(), [&](const Sample& sample) {
-    if (numbers) {
-      Add<float>(sample.field(label), labels);
-    } else {
-      CountLabels(sample.field(label), &summary.of_class);
+Result<DataSummary> Summarise(const Dataset& dataset, const SummaryOptions& options) {
+  if (FindField(dataset.fields(), kLabelField) < 0) {
+    return FailedPrecondition(dataset.name() + ": its samples have no labels");
+  }
+  return Pass(dataset, options).Run();
+}
+
+std::string SharedImages::Note(int64_t validation_samples) const {
+  if (images == 0) return "";
+  return std::to_string(images) + " of " + std::to_string(validation_samples) +
+         " validation images are also in the training set (the first: validation sample " +
+         std::to_string(validation) + " is training sample " + std::to_string(train) +
+         "), so that the validation figures are too good; remove them from one of the sets";
+}
+
+SharedImages ImagesInBoth(const DataSummary& train, const DataSummary& validation) {
+  std::unordered_map<uint64_t, int64_t> trained;  // the first sample of each hash
+  for (int64_t i = 0; i < std::ssize(train.image_hashes); ++i) {
+    if (train.image_hashes[i] != 0) trained.emplace(train.image_hashes[i], i);
+  }
+  SharedImages shared;
+  for (int64_t i = 0; i < std::ssize(validation.image_hashes); ++i) {
+    const auto found = trained.find(validation.image_hashes[i]);
+    if (found == trained.end()) continue;
+    if (shared.images++ == 0) {
+      shared.validation = i;
+      shared.train = found->second;
     }
-    if (image < 0) return;
-    if (bytes) {
-      Add<uint8_t>(sample.field(image), channels);
-    } else {
-      Add<float>(sample.field(image), channels);
-    }
-  }));
-  Finish(channels, &summary.mean, &summary.deviation);
-  Finish(labels, &summary.label_mean, &summary.label_deviation);
-  return summary;
+  }
+  return shared;
 }
 
 }  // namespace kumo

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/base/installation.h"
@@ -18,6 +20,8 @@
 #include "data/contact_sheet.h"
 #include "data/data_summary.h"
 #include "data/open_datasets.h"
+#include "data/reading_bar.h"
+#include "data/survey.h"
 
 namespace kumo {
 namespace {
@@ -34,7 +38,8 @@ CommandLine Describe(Arguments& arguments) {
   CommandLine line(
       "kumo data",
       "Shows an experiment's data: number of samples per class, or tokens of a text, pixel\n"
-      "statistics, and, with --sheet, an image of transformed training samples.");
+      "statistics, all damaged images, and, with --sheet, an image of transformed training "
+      "samples.");
   line.AddPositional("FILE", "Experiment file, or the name of an installed experiment", true,
                      [&](const std::string& text) {
                        arguments.file = FindExperiment(text, FindInstallation().share);
@@ -145,15 +150,63 @@ JsonFields ToFields(const Shown& set) {
       .Add("notes", ToJsonArray(set.dataset.notes().remarks));
 }
 
+// The data as training reads it, with the survey's findings.
+struct Contents {
+  DataSurvey survey;
+  // If damaged images are replaced: the sets with the replacements.
+  std::optional<Datasets> replaced;
+  DataSummary of_train, of_validation;
+
+  const Datasets& sets() const { return replaced ? *replaced : survey.sets; }
+};
+
+Result<Contents> ReadContents(const Experiment::Data& data) {
+  Contents contents;
+  ReadingBar bar;
+  const auto show = [&](int64_t read, int64_t samples) { bar.Show(read, samples); };
+  KUMO_ASSIGN_OR_RETURN(contents.survey, SurveyData(data, show));
+  contents.of_train = contents.survey.train;
+  contents.of_validation = contents.survey.validation;
+  if (contents.survey.damaged() == 0 || data.damaged == DamagedImages::kRefuse) return contents;
+  Experiment::Data without_mean = data;
+  without_mean.subtract_mean = false;
+  KUMO_ASSIGN_OR_RETURN(contents.replaced, OpenDatasets(without_mean));
+  const auto summarise = [&](const Dataset& dataset) {
+    return Summarise(dataset, {.threads = data.threads,
+                               .progress = [&](int64_t read) { show(read, dataset.size()); }});
+  };
+  KUMO_ASSIGN_OR_RETURN(contents.of_train, summarise(*contents.replaced->train));
+  KUMO_ASSIGN_OR_RETURN(contents.of_validation, summarise(*contents.replaced->validation));
+  return contents;
+}
+
+void PrintDamaged(const DataSurvey& survey) {
+  for (const DataSummary* summary : {&survey.train, &survey.validation}) {
+    for (const std::string& one : summary->damaged) std::printf("damaged     %s\n", one.c_str());
+  }
+}
+
+JsonArray DamagedOf(const DataSurvey& survey) {
+  JsonArray damaged;
+  for (const DataSummary* summary : {&survey.train, &survey.validation}) {
+    for (const std::string& one : summary->damaged) damaged.Add(one);
+  }
+  return damaged;
+}
+
+// Prints the data also if samples are damaged; the damage is an error if it ends a job.
 Status Show(const Arguments& arguments) {
   KUMO_ASSIGN_OR_RETURN(const Experiment experiment,
                         ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ)));
-  KUMO_ASSIGN_OR_RETURN(const Datasets sets, OpenDatasets(experiment.data));
-  KUMO_ASSIGN_OR_RETURN(DataSummary of_train, Summarise(*sets.train));
-  KUMO_ASSIGN_OR_RETURN(DataSummary of_validation, Summarise(*sets.validation));
-  const Shown train{*sets.train, sets.fields(), std::move(of_train)};
-  const Shown validation{*sets.validation, sets.fields(), std::move(of_validation)};
-  if (!arguments.sheet.empty()) {
+  KUMO_ASSIGN_OR_RETURN(Contents contents, ReadContents(experiment.data));
+  const DataSurvey& survey = contents.survey;
+  const bool refuses = experiment.data.damaged == DamagedImages::kRefuse;
+  const Status damage = refuses ? DamageIn(survey) : OkStatus();
+  const Datasets& sets = contents.sets();
+  const Shown train{*sets.train, sets.fields(), std::move(contents.of_train)};
+  const Shown validation{*sets.validation, sets.fields(), std::move(contents.of_validation)};
+  const bool draws = !arguments.sheet.empty() && damage.ok();
+  if (draws) {
     KUMO_ASSIGN_OR_RETURN(const ContactSheet sheet,
                           DrawContactSheet(sets, experiment.job.seed, arguments.columns));
     KUMO_RETURN_IF_ERROR(WritePng(sheet, arguments.sheet));
@@ -161,15 +214,24 @@ Status Show(const Arguments& arguments) {
   if (arguments.json) {
     JsonFields fields;
     fields.Add("train", ToFields(train)).Add("validation", ToFields(validation));
-    if (!arguments.sheet.empty()) fields.Add("sheet", arguments.sheet);
+    fields.Add("damaged", DamagedOf(survey));
+    fields.Add("validation_images_in_both", survey.in_both.images);
+    if (draws) fields.Add("sheet", arguments.sheet);
     std::printf("%s\n", fields.object().c_str());
-    return OkStatus();
+    return damage;
   }
   PrintSet("training", train);
   PrintSet("validation", validation);
   PrintClasses(train, validation);
-  if (!arguments.sheet.empty()) std::printf("sheet       %s\n", arguments.sheet.c_str());
-  return OkStatus();
+  PrintDamaged(survey);
+  if (!refuses && survey.damaged() > 0) {
+    std::printf("note        the next image takes the place of each damaged one\n");
+  }
+  if (const std::string note = survey.NoteOfSharedImages(); !note.empty()) {
+    std::printf("note        %s\n", note.c_str());
+  }
+  if (draws) std::printf("sheet       %s\n", arguments.sheet.c_str());
+  return damage;
 }
 
 }  // namespace

@@ -37,6 +37,7 @@
 #include "worker/inference/model_task.h"
 #include "worker/training/initial_weights.h"
 #include "worker/training/job_memory.h"
+#include "worker/training/opened_job.h"
 #include "worker/training/trainer.h"
 #include "worker/worker_service.h"
 
@@ -193,6 +194,8 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                           MakeTrainer(memory, experiment, &clock));
     const JsonFields size = PrintCheck(*trainer, experiment);
+    KUMO_ASSIGN_OR_RETURN(const std::string shared, NoteOfSharedImages(trainer->datasets()));
+    if (!shared.empty()) LOG(WARNING) << shared;
     KUMO_RETURN_IF_ERROR(CheckStart(*trainer, experiment));
     if (arguments.json) PrintJson(memory, size);
     return OkStatus();

@@ -171,7 +171,7 @@ Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output) {
   if (output != nullptr && pipe2(fds.data(), O_CLOEXEC) != 0) {
     return Internal(std::string("cannot make a pipe: ") + std::strerror(errno));
   }
-  Result<pid_t> pid = Start(spec, fds[1], fds[1]);
+  Result<pid_t> pid = Start(spec, fds[1], spec.shows_errors ? -1 : fds[1]);
   if (fds[1] >= 0) close(fds[1]);
   if (pid.ok() && output != nullptr) {
     char buffer[4096];

@@ -38,10 +38,11 @@ std::string WarningIn(const std::string& line);
 struct ChildSpec {
   std::vector<std::string> command;                              // command[0]: path of the program
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
-  std::string output_file;  // appended with stdout and stderr; "": this process's streams
-  std::string error_file;   // appended with stderr instead; "": as stdout
-  int input_fd = -1;        // stdin, not closed; -1: empty
-  bool own_group = true;    // false: the process group of this process
+  std::string output_file;    // appended with stdout and stderr; "": this process's streams
+  std::string error_file;     // appended with stderr instead; "": as stdout
+  int input_fd = -1;          // stdin, not closed; -1: empty
+  bool own_group = true;      // false: the process group of this process
+  bool shows_errors = false;  // RunChild with an output: stderr stays this process's
 };
 
 struct ChildEnd {

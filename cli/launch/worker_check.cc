@@ -95,10 +95,14 @@ JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
   const JobSize size = SizeIn(output, &lines);
   for (const std::string& line : lines) {
     if (!first && !IsAboutDevice(line)) continue;
-    if (line.starts_with(kWarning)) {
-      result->notes.push_back(line.substr(kWarning.size()));
-    } else {
+    if (!line.starts_with(kWarning)) {
       result->passed.push_back(line);
+      continue;
+    }
+    // The data check may have found the same.
+    const std::string note = line.substr(kWarning.size());
+    if (std::ranges::find(result->notes, note) == result->notes.end()) {
+      result->notes.push_back(note);
     }
   }
   return size;

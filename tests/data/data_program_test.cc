@@ -152,6 +152,37 @@ TEST_F(ShowTest, TheSheetHasARowForEachClassWithItsSamplesAsTheyAreTrainedOn) {
   EXPECT_THAT(*decoder.Decode(cropped, 3), testing::Contains(7));
 }
 
+TEST_F(ShowTest, EveryDamagedImageIsListedAtOnce) {
+  const test::Bytes none = {'n', 'o', 'n', 'e'};
+  const test::NamedFiles files = test::ClassFolders(9, 2, {3, 4, 4});
+  for (const size_t i : {0, 4}) test::WriteFile(scratch_ / "train/" + files[i].first, none);
+  test::WriteFile(scratch_ / "test/" + files[1].first, none);
+  const auto refused = Show("");
+  EXPECT_EQ(refused.exit_code, 78);
+  for (const std::string& file :
+       {"train/" + files[0].first, "train/" + files[4].first, "test/" + files[1].first}) {
+    EXPECT_THAT(refused.output, HasSubstr("damaged     " + scratch_ / file + ": "));
+  }
+  EXPECT_THAT(refused.output, AllOf(HasSubstr("2 of 9 images of "), HasSubstr("1 of 3 images of "),
+                                    HasSubstr("data.damaged = skip")));
+  const auto replaced = Show("--set data.damaged=skip");
+  EXPECT_EQ(replaced.exit_code, 0) << replaced.output;
+  EXPECT_THAT(replaced.output,
+              AllOf(HasSubstr("damaged     "), testing::ContainsRegex("0 class0 +3 +3")));
+  const auto survey = Run("survey " + Quoted(scratch_ / "my.conf") +
+                          " --set data.directory=" + Quoted(scratch_.path()));
+  EXPECT_EQ(survey.exit_code, 0);
+  EXPECT_THAT(survey.output, AllOf(testing::StartsWith("{\"train\":"), HasSubstr(files[4].first)));
+}
+
+TEST_F(ShowTest, ImagesThatAreInBothSetsAreNoted) {
+  const test::NamedFiles files = test::ClassFolders(9, 2, {3, 4, 4});
+  test::WriteFile(scratch_ / "test/class0/copy.png", files[3].second);
+  // Sets of the test hold equal images already: the first three.
+  EXPECT_THAT(Show("").output, HasSubstr("note        4 of 4 validation images are also in the "
+                                         "training set"));
+}
+
 TEST_F(ShowTest, CountsTheTokensOfAText) {
   const std::string text = "abab\nabab\nabab\nabab\n";
   test::WriteFile(scratch_ / "my.txt", test::Bytes(text.begin(), text.end()));

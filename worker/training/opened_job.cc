@@ -3,6 +3,7 @@
 #include <string>
 
 #include "data/content_hash.h"
+#include "data/data_summary.h"
 #include "data/open_datasets.h"
 #include "models/network.h"
 
@@ -86,6 +87,13 @@ Result<OpenedJob> OpenJob(const Experiment& experiment, const model::Network& ne
   KUMO_ASSIGN_OR_RETURN(job.schedule, Schedule::Make(experiment.schedule, job.spec.train_samples,
                                                      experiment.job.epochs));
   return job;
+}
+
+Result<std::string> NoteOfSharedImages(const Datasets& data) {
+  if (!data.train->in_memory() || !data.validation->in_memory()) return std::string();
+  KUMO_ASSIGN_OR_RETURN(const DataSummary train, Summarise(*data.train));
+  KUMO_ASSIGN_OR_RETURN(const DataSummary validation, Summarise(*data.validation));
+  return ImagesInBoth(train, validation).Note(data.validation->size());
 }
 
 Status BindInputs(DataReader reader, const Fields& fields, const PixelFormula& pixels, Net* net) {

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "common/base/status.h"
 #include "common/job/fields.h"
@@ -37,6 +38,10 @@ struct OpenedJob {
 Result<OpenedJob> OpenJob(const Experiment& experiment, const model::Network& network);
 // Reads the network from that file. Also the errors of LoadNetwork.
 Result<OpenedJob> OpenJob(const Experiment& experiment);
+
+// A note if images of the validation set are also in the training set; "" if none is, or if a set
+// is not in memory: kumo check --data reads it. The errors of Dataset::Read.
+Result<std::string> NoteOfSharedImages(const Datasets& data);
 
 // Binds the fields of the samples to the network's inputs (Net::Connect). The errors of
 // Net::Connect; if image files have another size than the network's input, the message names the
