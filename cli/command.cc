@@ -9,7 +9,7 @@ namespace kumo {
 
 std::span<const Command> Commands() {
   static constexpr Command kCommands[] = {
-      {"new", "create an experiment file from an installed experiment", RunNew},
+      {"new", "create an experiment: for your data, or a copy of an installed one", RunNew},
       {"launch", "train: start and supervise the processes of a job", RunLaunch},
       {"check", "validate an experiment, its data and this machine before a start", RunCheck},
       {"data", "show an experiment's data: classes, pixel statistics, sample images", RunData},

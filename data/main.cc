@@ -20,6 +20,7 @@ int Run(std::span<const std::string> args) {
   if (command == "digits") return RunDigits(args.subspan(1));
   if (command == "show") return RunShow(args.subspan(1));
   if (command == "survey") return RunSurvey(args.subspan(1));
+  if (command == "describe") return RunDescribe(args.subspan(1));
   if (IsQuestion(command)) return RunDigits(args);
   const ExitReporter exit_reporter("kumo-data", ExitReporter::DefaultTerminationLog());
   return exit_reporter.Report(

@@ -46,8 +46,9 @@ bool IsDamage(const Status& error);
 
 // Remedies, to follow a message about damage.
 inline constexpr std::string_view kDamageAdvice =
-    "; repair or remove it (kumo check --data lists all damaged images), or replace it by the next "
-    "image with data.damaged = skip";
+    "; repair or remove the file (kumo check --data lists all damaged images), or replace it by "
+    "the "
+    "next image with data.damaged = skip";
 
 // The error of a named image, with the remedies if it is damage.
 Status OfImage(const std::string& name, const Status& error);

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class NewTest : public KumoTest {
  protected:
@@ -26,6 +27,23 @@ TEST_F(NewTest, WritesAnExperimentAndItsNetworkThatPassTheCheck) {
                                        HasSubstr("784-1000-1000-10")));
   EXPECT_THAT(Read("mine.pbtxt"), HasSubstr("name: \"mnist_mlp\""));
   EXPECT_EQ(Run({"check", "mine.conf"}).code, 0);
+}
+
+TEST_F(NewTest, WhatIsCopiedIsSaid) {
+  EXPECT_THAT(Run({"new", "mine"}, false).out,
+              AllOf(HasSubstr("copied from mnist_lenet: LeNet on MNIST in block mode\n"),
+                    HasSubstr("--data FOLDER")));
+  EXPECT_THAT(Run({"new", "other", "--from", "mnist_mlp"}, false).out,
+              AllOf(HasSubstr("copied from mnist_mlp: "), Not(HasSubstr("--data"))));
+}
+
+TEST_F(NewTest, DataThatAreNotRecognisedLeaveNothingBehind) {
+  std::filesystem::create_directories("empty");
+  const Ended ended = Run({"new", "mine", "--data", "empty"}, false);
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("empty: no data set is recognised"));
+  EXPECT_FALSE(std::filesystem::exists("mine.conf"));
+  EXPECT_EQ(Run({"new", "mine", "--data", "empty", "--from", "mnist_mlp"}, false).code, 64);
 }
 
 TEST_F(NewTest, AnyExperimentMayBeTheOneItIsMadeOf) {

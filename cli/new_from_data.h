@@ -1,0 +1,24 @@
+// New experiment for a data set (`kumo new --data`): a short file and a network that learns there.
+//
+// Pure functions; thread-safe.
+#pragma once
+
+#include <string>
+
+#include "cli/described_data.h"
+
+namespace kumo {
+
+// "1200 training samples of 3x64x64, 133 validation samples"
+std::string SizesText(const DescribedData& data);
+
+// The experiment file NAME.conf: about 25 settings, with the reason of each that follows from the
+// data.
+std::string ExperimentFor(const std::string& name, const DescribedData& data);
+
+// The network file NAME.pbtxt. text_network: of a text, the network of an installed experiment,
+// whose vocabulary is replaced.
+std::string NetworkFor(const std::string& name, const DescribedData& data,
+                       const std::string& text_network);
+
+}  // namespace kumo

@@ -1,0 +1,448 @@
+#include "data/dataset_finder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "common/base/file.h"
+#include "data/readers/all.h"
+#include "data/readers/byte_source.h"
+#include "data/readers/image_decoder.h"
+#include "data/readers/image_files.h"
+#include "data/samples/dataset.h"
+
+namespace kumo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kLookedAt = 64 << 10;        // bytes of a file
+constexpr int64_t kMeasuredImages = 200;      // of a set, for their sizes
+constexpr int64_t kLargestKeptSide = 96;      // larger images are scaled
+constexpr int64_t kSides[] = {96, 64, 32};    // to one of these
+constexpr int64_t kMostCountedClasses = 100;  // labels above are numbers
+constexpr size_t kNamedFolders = 8;           // in a message
+constexpr char kForms[] =
+    "folders of images (.jpg, .png), one per class, also in a .zip or .tar; IDX files; CIFAR's "
+    "binary files; CNTK's text format; a text";
+
+enum class FileForm { kOther, kIdxImages, kIdxLabels, kCtf, kText };
+
+std::string Lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+enum class NamedPart { kNone, kTraining, kValidation };
+
+NamedPart PartIn(const std::string& name) {
+  const std::string lower = Lower(name);
+  const auto has = [&](const char* word) { return lower.find(word) != std::string::npos; };
+  if (has("train")) return NamedPart::kTraining;
+  if (has("val") || has("test") || has("t10k")) return NamedPart::kValidation;
+  return NamedPart::kNone;
+}
+
+bool IsArchiveName(const std::string& name) {
+  const std::string lower = Lower(name);
+  return std::ranges::any_of(std::initializer_list<const char*>{".zip", ".tar", ".tar.gz", ".tgz"},
+                             [&](const char* ending) { return lower.ends_with(ending); });
+}
+
+bool IsTextName(const std::string& name) {
+  const std::string lower = Lower(name);
+  return lower.ends_with(".txt") || lower.ends_with(".txt.gz") || lower.ends_with(".text");
+}
+
+// Names that are not hidden, sorted; no links to folders, which may lead into a circle.
+std::vector<std::string> NamesIn(const std::string& folder, bool folders) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code unknown;
+    const bool is = folders ? it->is_directory(unknown) && !it->is_symlink(unknown)
+                            : it->is_regular_file(unknown);
+    const std::string name = it->path().filename().string();
+    if (is && !name.starts_with('.')) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<std::string> StartOf(const std::string& path) {
+  KUMO_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
+  std::string start(kLookedAt, '\0');
+  KUMO_ASSIGN_OR_RETURN(
+      const size_t size,
+      source.Read(std::span(reinterpret_cast<uint8_t*>(start.data()), start.size())));
+  start.resize(size);
+  return start;
+}
+
+FileForm FormOf(const std::string& path) {
+  const Result<std::string> start = StartOf(path);
+  if (!start.ok() || start->empty()) return FileForm::kOther;
+  if (start->starts_with(std::string_view("\0\0\x08\x03", 4))) return FileForm::kIdxImages;
+  if (start->starts_with(std::string_view("\0\0\x08\x01", 4))) return FileForm::kIdxLabels;
+  if (start->find('\0') != std::string::npos) return FileForm::kOther;
+  const size_t mark = start->find_first_not_of("0123456789 \t\r\n");
+  return mark != std::string::npos && (*start)[mark] == '|' ? FileForm::kCtf : FileForm::kText;
+}
+
+// --- Images.
+
+struct Sizes {
+  std::vector<int64_t> first;  // channels, height, width
+  bool equal = true;
+  bool colour = false;
+  int64_t shorter_side = 0;  // the median
+};
+
+// Sizes of some images, evenly spaced; damaged ones do not count.
+Result<Sizes> SizesOf(const ImageContainer& container, const std::vector<std::string>& files) {
+  const int64_t count = std::min<int64_t>(kMeasuredImages, std::ssize(files));
+  std::vector<std::string> some;
+  for (int64_t i = 0; i < count; ++i) some.push_back(files[i * std::ssize(files) / count]);
+  Sizes sizes;
+  std::vector<int64_t> sides;
+  KUMO_RETURN_IF_ERROR(ReadImages(
+      container, some, [&](int64_t, const Result<std::span<const uint8_t>>& content) -> Status {
+        if (!content.ok()) return OkStatus();
+        const Result<ImageHeader> header = ImageDecoder::ReadHeader(*content);
+        if (!header.ok()) return OkStatus();
+        const std::vector<int64_t> extents = {header->channels, header->height, header->width};
+        if (sizes.first.empty()) sizes.first = extents;
+        sizes.equal &= extents == sizes.first;
+        sizes.colour |= header->channels == 3;
+        sides.push_back(std::min(header->height, header->width));
+        return OkStatus();
+      }));
+  if (sides.empty()) return DataLoss(container.Name("") + ": no image can be decoded");
+  std::ranges::nth_element(sides, sides.begin() + std::ssize(sides) / 2);
+  sizes.shorter_side = sides[sides.size() / 2];
+  return sizes;
+}
+
+// Augmentation that suits natural images of such sizes; grey ones, often of writing, are not
+// mirrored.
+void SetImageSize(const Sizes& sizes, bool decodable_on_demand, Experiment::Data* data) {
+  data->flip = sizes.colour;
+  int64_t side = sizes.shorter_side;
+  if (!sizes.equal || side > kLargestKeptSide) {
+    const auto* fitting = std::ranges::find_if(kSides, [&](int64_t s) { return s <= side; });
+    side = fitting == std::end(kSides) ? std::max<int64_t>(side, 8) : *fitting;
+    data->image_size = ExtentsText(std::vector<int64_t>{sizes.colour ? 3 : 1, side, side});
+    if (decodable_on_demand) {
+      data->crop_area = {0.5, 1};
+      return;
+    }
+  }
+  data->crop_pad = static_cast<int>(side / 8);
+}
+
+// A folder, perhaps in an archive, that holds folders of classes, or two such sets.
+Result<FoundDataset> FindImages(const std::string& path, const std::string& directory,
+                                const std::string& name) {
+  KUMO_ASSIGN_OR_RETURN(ImageContainer container, FindContainer(path));
+  KUMO_ASSIGN_OR_RETURN(const ImageListing listing, ListImages(container));
+  std::vector<std::string> files = listing.images;
+  // The first two folders of each path.
+  std::set<std::string> tops;
+  for (const std::string& file : files) {
+    if (const size_t slash = file.find('/'); slash != file.npos) tops.insert(file.substr(0, slash));
+  }
+  FoundDataset found;
+  found.data.reader = DataReader::kImageFolder;
+  found.data.directory = directory;
+  found.data.train_images = name;
+  found.data.validation_images = "";
+  std::string train, validation;
+  for (const std::string& top : tops) {
+    if (PartIn(top) == NamedPart::kTraining && train.empty()) train = top;
+    if (PartIn(top) == NamedPart::kValidation && validation.empty()) validation = top;
+  }
+  // A single folder around the classes, as archives often have.
+  if (train.empty() && tops.size() == 1 && std::ranges::any_of(files, [](const std::string& f) {
+        return std::ranges::count(f, '/') > 1;
+      })) {
+    return FindImages(JoinPath(path, *tops.begin()), directory, JoinPath(name, *tops.begin()));
+  }
+  if (!train.empty()) {
+    found.data.train_images = JoinPath(name, train);
+    if (!validation.empty()) found.data.validation_images = JoinPath(name, validation);
+    std::erase_if(files, [&](const std::string& file) { return !file.starts_with(train + "/"); });
+    container.inside.clear();
+    KUMO_ASSIGN_OR_RETURN(container, FindContainer(JoinPath(path, train)));
+    for (std::string& file : files) file = file.substr(train.size() + 1);
+  }
+  std::set<std::string> classes;
+  for (const std::string& file : files) classes.insert(file.substr(0, file.find('/')));
+  if (classes.size() < 2) {
+    return InvalidArgument(container.Name("") +
+                           ": has images of one class only; put the images of each class into a "
+                           "folder of its own");
+  }
+  found.data.classes = static_cast<int>(classes.size());
+  found.form = "image folders of " + std::to_string(classes.size()) + " classes";
+  KUMO_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(container, files));
+  const std::string lower = Lower(container.path);
+  SetImageSize(sizes, !container.archive || !(lower.ends_with("gz")), &found.data);
+  return found;
+}
+
+// --- Files.
+
+// The name that differs from an images' file by what it holds; "" if there is none.
+std::string LabelsFor(const std::string& images, const std::vector<std::string>& labels) {
+  std::string name = images;
+  for (const auto& [from, to] : {std::pair("images", "labels"), std::pair("idx3", "idx1")}) {
+    if (const size_t at = name.find(from); at != name.npos) name.replace(at, strlen(from), to);
+  }
+  return std::ranges::find(labels, name) == labels.end() ? "" : name;
+}
+
+int ClassesOf(const Dataset& dataset) {
+  int32_t most = 0;
+  (void)ForEachSample(dataset, dataset.size(), [&](const Sample& sample) {
+    int32_t label = 0;
+    std::memcpy(&label, sample.field(kLabel).data(), sizeof label);
+    most = std::max(most, label);
+  });
+  return std::max(2, static_cast<int>(most) + 1);
+}
+
+Result<FoundDataset> FindIdx(const std::string& folder, const std::vector<std::string>& images,
+                             const std::vector<std::string>& labels) {
+  FoundDataset found;
+  Experiment::Data& data = found.data;
+  data.directory = folder;
+  data.train_images = data.validation_images = data.validation_labels = "";
+  for (const std::string& name : images) {
+    const std::string of = LabelsFor(name, labels);
+    if (of.empty()) {
+      return InvalidArgument(JoinPath(folder, name) +
+                             ": has no file of labels beside it (labels instead of images, idx1 "
+                             "instead of idx3 in its name)");
+    }
+    const bool validates = PartIn(name) == NamedPart::kValidation;
+    std::string& file = validates ? data.validation_images : data.train_images;
+    if (!file.empty()) continue;
+    file = name;
+    (validates ? data.validation_labels : data.train_labels) = of;
+  }
+  if (data.train_images.empty()) {
+    std::swap(data.train_images, data.validation_images);
+    std::swap(data.train_labels, data.validation_labels);
+  }
+  ReaderRequest request{JoinPath(folder, data.train_images), JoinPath(folder, data.train_labels)};
+  request.classes = 256;
+  KUMO_ASSIGN_OR_RETURN(const auto dataset, OpenIdx(request));
+  data.classes = ClassesOf(*dataset);
+  found.form = "IDX files of " + std::to_string(data.classes) + " classes";
+  return found;
+}
+
+FoundDataset FindCifar(const std::string& folder, const std::vector<std::string>& names) {
+  const auto has = [&](const char* name) { return std::ranges::binary_search(names, name); };
+  const bool fine = !has("data_batch_1.bin");
+  FoundDataset found;
+  found.data.reader = DataReader::kCifar;
+  found.data.directory = fs::path(folder).parent_path().string();
+  const std::string name = fs::path(folder).filename().string();
+  found.data.train_images = fine ? JoinPath(name, "train.bin") : name;
+  const char* const test = fine ? "test.bin" : "test_batch.bin";
+  found.data.validation_images = has(test) ? JoinPath(name, test) : "";
+  found.data.classes = fine ? 100 : 10;
+  found.data.flip = true;
+  found.data.crop_pad = 4;
+  found.form = fine ? "CIFAR-100" : "CIFAR-10";
+  return found;
+}
+
+// The names of the streams on the first line, with their numbers of values.
+std::vector<std::pair<std::string, int64_t>> StreamsOf(const std::string& start) {
+  std::vector<std::pair<std::string, int64_t>> streams;
+  const size_t begin = start.find('|');
+  std::string_view line = std::string_view(start).substr(begin);
+  line = line.substr(0, line.find('\n'));
+  while (!line.empty()) {
+    line.remove_prefix(1);  // '|'
+    std::string_view stream = line.substr(0, line.find('|'));
+    line.remove_prefix(stream.size());
+    const std::string_view name = stream.substr(0, stream.find_first_of(" \t\r"));
+    if (name.empty() || name.starts_with('#')) continue;
+    int64_t values = 0;
+    for (size_t at = name.size(); at < stream.size();) {
+      at = stream.find_first_not_of(" \t\r", at);
+      if (at == stream.npos) break;
+      ++values;
+      at = std::min(stream.find_first_of(" \t\r", at), stream.size());
+    }
+    streams.emplace_back(name, values);
+  }
+  return streams;
+}
+
+// The number of classes that labels in numbers stand for; 0 if they are numbers.
+int ClassesOfNumbers(const Dataset& dataset) {
+  const int64_t width = dataset.fields()[kLabel].numbers();
+  bool one_hot = width > 1, classes = width == 1;
+  std::set<float> seen;
+  (void)ForEachSample(dataset, dataset.size(), [&](const Sample& sample) {
+    std::vector<float> label(width);
+    std::memcpy(label.data(), sample.field(kLabel).data(), width * sizeof(float));
+    one_hot &= std::ranges::count(label, 1.0f) == 1 && std::ranges::count(label, 0.0f) == width - 1;
+    const float number = label[0];
+    classes &= number >= 0 && number < kMostCountedClasses && number == std::floor(number);
+    if (classes) seen.insert(number);
+  });
+  if (one_hot) return static_cast<int>(width);
+  // Counts and ages are whole too, but leave gaps.
+  const bool dense =
+      classes && seen.size() > 1 && static_cast<int64_t>(*seen.rbegin()) + 1 == std::ssize(seen);
+  return dense ? static_cast<int>(seen.size()) : 0;
+}
+
+Result<FoundDataset> FindCtf(const std::string& folder, const std::vector<std::string>& names) {
+  FoundDataset found;
+  Experiment::Data& data = found.data;
+  data.reader = DataReader::kCtf;
+  data.directory = folder;
+  data.train_images = data.validation_images = "";
+  for (const std::string& name : names) {
+    std::string& file =
+        PartIn(name) == NamedPart::kValidation ? data.validation_images : data.train_images;
+    if (file.empty()) file = name;
+  }
+  if (data.train_images.empty()) std::swap(data.train_images, data.validation_images);
+  const std::string path = JoinPath(folder, data.train_images);
+  KUMO_ASSIGN_OR_RETURN(const std::string start, StartOf(path));
+  const auto streams = StreamsOf(start);
+  if (streams.size() < 2) {
+    return InvalidArgument(path + ":1: has " + std::to_string(streams.size()) +
+                           " streams, but needs one of numbers and one of labels");
+  }
+  const auto longer =
+      std::ranges::max_element(streams, {}, &std::pair<std::string, int64_t>::second);
+  const auto named =
+      std::ranges::find(streams, "features", &std::pair<std::string, int64_t>::first);
+  data.ctf_features = named == streams.end() ? longer->first : named->first;
+  const auto label = std::ranges::find_if(
+      streams, [&](const auto& stream) { return stream.first != data.ctf_features; });
+  data.ctf_labels = label->first;
+  ReaderRequest request;
+  request.images = path;
+  request.image_stream = data.ctf_features;
+  request.label_stream = data.ctf_labels;
+  KUMO_ASSIGN_OR_RETURN(const auto dataset, OpenCtf(request));
+  data.classes = ClassesOfNumbers(*dataset);
+  found.form =
+      "CNTK's text format, " + std::to_string(dataset->fields()[kImage].numbers()) +
+      " numbers a sample, " +
+      (data.classes > 0 ? std::to_string(data.classes) + " classes" : "labels are numbers");
+  return found;
+}
+
+FoundDataset FindText(const std::string& folder, const std::string& name) {
+  FoundDataset found;
+  found.data.reader = DataReader::kText;
+  found.data.directory = folder;
+  found.data.text = name;
+  found.form = "a text";
+  return found;
+}
+
+// `names` are files of the folder. None if no form is known, or if it is a text, whose form has no
+// mark.
+Result<std::optional<FoundDataset>> FindFiles(const std::string& folder,
+                                              const std::vector<std::string>& names) {
+  const auto has = [&](const char* name) { return std::ranges::binary_search(names, name); };
+  if (has("data_batch_1.bin") || (has("train.bin") && has("test.bin"))) {
+    return std::optional(FindCifar(folder, names));
+  }
+  std::vector<std::string> images, labels, ctf;
+  for (const std::string& name : names) {
+    switch (FormOf(JoinPath(folder, name))) {
+      case FileForm::kIdxImages:
+        images.push_back(name);
+        break;
+      case FileForm::kIdxLabels:
+        labels.push_back(name);
+        break;
+      case FileForm::kCtf:
+        ctf.push_back(name);
+        break;
+      case FileForm::kText:
+      case FileForm::kOther:
+        break;
+    }
+  }
+  if (!images.empty()) {
+    KUMO_ASSIGN_OR_RETURN(FoundDataset found, FindIdx(folder, images, labels));
+    return std::optional(std::move(found));
+  }
+  if (!ctf.empty()) {
+    KUMO_ASSIGN_OR_RETURN(FoundDataset found, FindCtf(folder, ctf));
+    return std::optional(std::move(found));
+  }
+  return std::optional<FoundDataset>();
+}
+
+// folders: in it, one of which may be meant.
+Status NotFoundIn(const std::string& path, const std::vector<std::string>& folders = {}) {
+  std::string text;
+  for (size_t i = 0; i < folders.size() && i < kNamedFolders; ++i) {
+    text += (i == 0 ? "" : ", ") + folders[i];
+  }
+  return InvalidArgument(path + ": no data set is recognised in it; Kumo reads " + kForms +
+                         (text.empty() ? "" : "; or name one of its folders: " + text));
+}
+
+}  // namespace
+
+Result<FoundDataset> FindDataset(const std::string& path) {
+  std::error_code error;
+  std::string whole = fs::weakly_canonical(path, error).string();
+  if (error || whole.empty()) whole = path;
+  if (!fs::exists(whole, error)) return NotFound(path + ": no such file or folder");
+  const std::string parent = fs::path(whole).parent_path().string();
+  const std::string name = fs::path(whole).filename().string();
+  if (!fs::is_directory(whole, error)) {
+    if (IsArchiveName(name)) return FindImages(whole, parent, name);
+    // IDX files come in pairs: all files of the folder are looked at.
+    const FileForm form = FormOf(whole);
+    if (form == FileForm::kText) return FindText(parent, name);
+    const bool idx = form == FileForm::kIdxImages;
+    KUMO_ASSIGN_OR_RETURN(auto found, FindFiles(parent, idx ? NamesIn(parent, false)
+                                                            : std::vector<std::string>{name}));
+    if (found) return *std::move(found);
+    return NotFoundIn(path);
+  }
+  const std::vector<std::string> files = NamesIn(whole, false);
+  KUMO_ASSIGN_OR_RETURN(auto found, FindFiles(whole, files));
+  if (found) return *std::move(found);
+  KUMO_ASSIGN_OR_RETURN(const ImageContainer container, FindContainer(whole));
+  KUMO_ASSIGN_OR_RETURN(const ImageListing listing, ListImages(container));
+  if (!listing.images.empty()) return FindImages(whole, parent, name);
+  std::vector<std::string> archives = files;
+  std::erase_if(archives, [](const std::string& file) { return !IsArchiveName(file); });
+  if (archives.size() == 1) {
+    return FindImages(JoinPath(whole, archives[0]), whole, archives[0]);
+  }
+  std::vector<std::string> texts = files;
+  std::erase_if(texts, [](const std::string& file) { return !IsTextName(file); });
+  if (texts.size() == 1) return FindText(whole, texts.front());
+  // A folder around the set, as mnist/ below a data directory.
+  const std::vector<std::string> folders = NamesIn(whole, true);
+  if (folders.size() == 1) return FindDataset(JoinPath(whole, folders[0]));
+  return NotFoundIn(path, folders);
+}
+
+}  // namespace kumo

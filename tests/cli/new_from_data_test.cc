@@ -1,0 +1,107 @@
+// kumo new --data: the files that it writes for a data set.
+#include "cli/new_from_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "common/settings/parser.h"
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+DescribedData Images(int64_t samples, int64_t side) {
+  DescribedData data;
+  data.form = "image folders of 5 classes";
+  data.settings = {{"reader", "image_folder"},
+                   {"directory", "/some where"},
+                   {"train_images", "photos"},
+                   {"validation_share", "0.1"},
+                   {"classes", "5"}};
+  data.train_samples = samples;
+  data.validation_samples = samples / 9;
+  data.field = "image";
+  data.bytes = true;
+  data.extents = {3, side, side};
+  data.classes = 5;
+  return data;
+}
+
+class NewFromDataTest : public ::testing::Test {
+ protected:
+  // Without problems or notes.
+  Experiment Load(const DescribedData& data) {
+    const std::string text = ExperimentFor("mine", data);
+    EXPECT_LE(std::ranges::count(text, '\n'), 45) << text;
+    std::ofstream(folder_ / "mine.conf") << text;
+    const LoadedExperiment loaded = LoadExperiment(folder_ / "mine.conf", {}, {{"HOME", "/me"}});
+    EXPECT_THAT(loaded.problems, ElementsAre()) << text;
+    EXPECT_THAT(loaded.notes, ElementsAre()) << text;
+    return loaded.experiment;
+  }
+  const test::ScratchDirectory folder_;
+};
+
+TEST_F(NewFromDataTest, BlocksAndTheWarmUpGrowWithTheSamples) {
+  int block = 0;
+  for (const int64_t samples : {100, 1000, 5000, 20'000, 1'000'000}) {
+    const Experiment experiment = Load(Images(samples, 32));
+    EXPECT_TRUE(experiment.data.SplitsTrainingFiles());
+    EXPECT_EQ(experiment.data.directory, "/some where");
+    const bool blocks = experiment.sync.mode == SyncMode::kBlock;
+    EXPECT_EQ(blocks, samples > 2000) << samples;
+    if (!blocks) continue;
+    EXPECT_GT(experiment.sync.block, block);
+    block = experiment.sync.block;
+    EXPECT_EQ(experiment.sync.warmup_samples, samples);
+    EXPECT_GE(samples / (experiment.sync.partitions * experiment.sync.minibatch * block), 8);
+  }
+}
+
+TEST_F(NewFromDataTest, ImagesGetConvolutionsWithBatchNormalisationDownToSmallMaps) {
+  const std::string small = NetworkFor("mine", Images(100, 5), "");
+  EXPECT_THAT(small, AllOf(HasSubstr("height: 5"), HasSubstr("norm1"), Not(HasSubstr("pool1")),
+                           HasSubstr("global_average_pooling"), HasSubstr("outputs: 5 ")));
+  EXPECT_THAT(NetworkFor("mine", Images(100, 64), ""),
+              AllOf(HasSubstr("pool4"), Not(HasSubstr("pool5"))));
+}
+
+TEST_F(NewFromDataTest, NumbersGetAPerceptronWithTheLossOfTheirLabels) {
+  DescribedData data = Images(300, 1);
+  data.settings = {
+      {"reader", "ctf"}, {"train_images", "a.ctf"}, {"validation_share", "0.1"}, {"classes", "0"}};
+  data.bytes = false;
+  data.extents = {1, 7, 1};
+  data.classes = 0;
+  data.label_numbers = 3;
+  data.label_mean = 500;
+  data.label_deviation = 80;
+  EXPECT_EQ(Load(data).sync.mode, SyncMode::kGradient);
+  EXPECT_THAT(NetworkFor("mine", data, ""),
+              AllOf(HasSubstr("extents: 7"), HasSubstr("outputs: 3 "), HasSubstr("deviation: 10 "),
+                    HasSubstr("value: 500 "), HasSubstr("squared")));
+}
+
+TEST_F(NewFromDataTest, ATextsVocabularyComesIntoTheNetwork) {
+  DescribedData data;
+  data.settings = {{"reader", "text"}, {"text", "book.txt"}};
+  data.field = "tokens";
+  data.extents = {64};
+  data.classes = 91;
+  data.train_samples = 100;
+  EXPECT_EQ(Load(data).optimiser.type, OptimiserType::kAdamW);
+  EXPECT_EQ(
+      NetworkFor("mine", data,
+                 "input { extents: 64 vocabulary: 65 } fc { outputs: 128 } fc { outputs: 65 }"),
+      "input { extents: 64 vocabulary: 91 } fc { outputs: 128 } fc { outputs: 91 }");
+}
+
+}  // namespace
+}  // namespace kumo

@@ -1,0 +1,131 @@
+#include "data/dataset_finder.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/open_datasets.h"
+#include "tests/data/image_bytes.h"
+#include "tests/data/test_files.h"
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+using test::Bytes;
+using test::WriteFile;
+using testing::HasSubstr;
+
+class DatasetFinderTest : public testing::Test {
+ protected:
+  void WriteText(const std::string& name, const std::string& text) {
+    WriteFile(scratch_ / name, Bytes(text.begin(), text.end()));
+  }
+  // The found set can be opened as it is.
+  Experiment::Data Find(const std::string& name) {
+    const auto found = FindDataset(scratch_ / name);
+    EXPECT_TRUE(found.ok()) << found.status().message();
+    if (!found.ok()) return {};
+    const auto sets = OpenDatasets(found->data);
+    EXPECT_TRUE(sets.ok()) << sets.status().message();
+    return found->data;
+  }
+  std::string Refusal(const std::string& name) {
+    return FindDataset(scratch_ / name).status().message();
+  }
+  static test::NamedFiles Below(const std::string& folder, test::NamedFiles files) {
+    for (auto& [name, bytes] : files) name = folder + name;
+    return files;
+  }
+
+  test::ScratchDirectory scratch_;
+};
+
+TEST_F(DatasetFinderTest, FoldersOfClassesAreFoundWithOrWithoutAValidationSet) {
+  const test::NamedFiles files = test::ClassFolders(9, 3, {3, 16, 12});
+  test::WriteFiles(scratch_ / "plain", files);
+  WriteText("plain/README.txt", "Not the data.\n");
+  Experiment::Data data = Find("plain");
+  EXPECT_EQ(data.reader, DataReader::kImageFolder);
+  EXPECT_EQ(data.train_images, "plain");
+  EXPECT_TRUE(data.SplitsTrainingFiles());
+  EXPECT_EQ(data.classes, 3);
+  EXPECT_EQ(data.image_size, "") << "all have one size";
+  EXPECT_TRUE(data.flip);
+  test::WriteFiles(scratch_ / "both/Train", files);
+  test::WriteFiles(scratch_ / "both/val", test::ClassFolders(3, 3, {3, 16, 12}));
+  data = Find("both");
+  EXPECT_EQ(data.train_images, "both/Train");
+  EXPECT_EQ(data.validation_images, "both/val");
+  WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kZip, Below("photos/", files)));
+  EXPECT_EQ(Find("set.zip").train_images, "set.zip/photos");
+}
+
+TEST_F(DatasetFinderTest, ImagesOfDifferentSizesComeToOne) {
+  test::NamedFiles files;
+  for (int i = 0; i < 8; ++i) {
+    const std::vector<int64_t> extents = {i % 2 == 0 ? 3 : 1, 70 + i, 90};
+    files.emplace_back("class" + std::to_string(i % 2) + "/" + std::to_string(i) + ".png",
+                       test::Png(extents, test::ImagePixels(i, extents)));
+  }
+  test::WriteFiles(scratch_ / "set", files);
+  Experiment::Data data = Find("set");
+  EXPECT_EQ(data.image_size, "3x64x64");
+  EXPECT_EQ(data.crop_area.size(), 2u);
+  WriteFile(scratch_ / "set.tar.gz", test::Archive(test::Pack::kTarGz, files));
+  data = Find("set.tar.gz");
+  EXPECT_EQ(data.image_size, "3x64x64");
+  EXPECT_TRUE(data.crop_area.empty()) << "a tar.gz is not decoded on demand";
+}
+
+TEST_F(DatasetFinderTest, IdxFilesAreFoundByTheirBytesAndTheirNames) {
+  WriteFile(scratch_ / "digits/train-images-idx3-ubyte.gz",
+            test::Gzip(test::Idx({20, 4, 4}, test::Pattern(320))));
+  WriteFile(scratch_ / "digits/train-labels-idx1-ubyte", test::Idx({20}, test::Labels(20, 7)));
+  EXPECT_THAT(Refusal("digits"), HasSubstr("has no file of labels beside it"));
+  std::filesystem::remove(scratch_ / "digits/train-labels-idx1-ubyte");
+  WriteFile(scratch_ / "digits/train-labels-idx1-ubyte.gz",
+            test::Gzip(test::Idx({20}, test::Labels(20, 7))));
+  Experiment::Data data = Find("digits");
+  EXPECT_EQ(data.reader, DataReader::kIdx);
+  EXPECT_EQ(data.classes, 7);
+  EXPECT_TRUE(data.SplitsTrainingFiles());
+  WriteFile(scratch_ / "digits/t10k-images-idx3-ubyte", test::Idx({8, 4, 4}, test::Pattern(128)));
+  WriteFile(scratch_ / "digits/t10k-labels-idx1-ubyte", test::Idx({8}, test::Labels(8, 7)));
+  EXPECT_EQ(Find("digits").validation_labels, "t10k-labels-idx1-ubyte");
+  EXPECT_EQ(Find(".").validation_labels, "t10k-labels-idx1-ubyte") << "the folder around it";
+}
+
+TEST_F(DatasetFinderTest, NumbersAreClassesOrNumbers) {
+  WriteText("classes/train.ctf", "|x 1 2 3 |y 0\n|x 4 5 6 |y 1\n|x 7 8 9 |y 2\n");
+  Experiment::Data data = Find("classes");
+  EXPECT_EQ(data.reader, DataReader::kCtf);
+  EXPECT_EQ(data.ctf_features, "x");
+  EXPECT_EQ(data.ctf_labels, "y");
+  EXPECT_EQ(data.classes, 3);
+  WriteText("onehot.txt", "|labels 0 1 |features 1.5 2 3\n|labels 1 0 |features 4 5 6\n");
+  EXPECT_EQ(Find("onehot.txt").classes, 2);
+  WriteText("numbers.txt", "|labels 0.5 |features 1 2\n|labels 7 |features 4 5\n");
+  EXPECT_EQ(Find("numbers.txt").classes, 0);
+  WriteText("one.txt", "|features 1 2\n");
+  EXPECT_THAT(Refusal("one.txt"), HasSubstr("has 1 streams"));
+}
+
+TEST_F(DatasetFinderTest, ATextIsFoundAndWhatIsNoDataSetIsRefused) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "some words " + std::to_string(i) + "\n";
+  WriteText("books/book.txt", text);
+  EXPECT_EQ(Find("books").text, "book.txt");
+  EXPECT_EQ(Find("books/book.txt").text, "book.txt");
+  WriteFile(scratch_ / "other/data.bin", {0, 1, 2, 0});
+  EXPECT_THAT(Refusal("other"), HasSubstr("no data set is recognised"));
+  EXPECT_THAT(Refusal("nowhere"), HasSubstr("no such file or folder"));
+  test::WriteFiles(scratch_ / "one", test::ClassFolders(3, 1, {3, 4, 4}));
+  EXPECT_THAT(Refusal("one"), HasSubstr("images of one class only"));
+}
+
+}  // namespace
+}  // namespace kumo
