@@ -86,8 +86,8 @@ class Lister {
     std::ranges::sort(listing_.images);
     std::ranges::sort(listing_.unusable, {}, &ImageListing::Unusable::name);
     std::ranges::sort(listing_.folders);
-    const auto repeated = std::ranges::unique(listing_.folders);
-    listing_.folders.erase(repeated.begin(), repeated.end());
+    listing_.folders.erase(std::unique(listing_.folders.begin(), listing_.folders.end()),
+                           listing_.folders.end());
     return std::move(listing_);
   }
 

@@ -3,6 +3,7 @@
 #include "models/backend/host_memory.h"
 #include "models/net.h"
 #include "models/network.h"
+#include "tests/data/image_bytes.h"
 #include "tests/worker/training/trainer_harness.h"
 
 namespace kumo {
@@ -98,6 +99,19 @@ TEST_F(JobMemoryTest, DataThatAllWorkersMapIsNotAWorkers) {
   EXPECT_EQ(Part(shared.worker, "validation data"), 23 * (28 * 28 + 4));
   e.data.cache = "/dev/null";
   EXPECT_EQ(Memory(e).worker.bytes(), own.worker.bytes());
+}
+
+TEST_F(JobMemoryTest, NotesOnTheDataComeWithIt) {
+  const std::string images = folder_ + "/images";
+  test::WriteFiles(images, test::ClassFolders(4, 2, {1, 28, 28}));
+  test::WriteFile(images + "/class0/1.webp", {});
+  Experiment e = Block();
+  e.data.reader = DataReader::kImageFolder;
+  e.data.classes = 2;
+  e.data.train_images = e.data.validation_images = images;
+  EXPECT_THAT(Memory(e).data_notes,
+              testing::ElementsAre("data.train_images: left out: 1 file (.webp 1)",
+                                   "data.validation_images: left out: 1 file (.webp 1)"));
 }
 
 TEST_F(JobMemoryTest, EachSettingCostsWhatItMakesLarger) {
