@@ -409,8 +409,8 @@ Status NotFoundIn(const std::string& path, const std::vector<std::string>& folde
 
 Result<FoundDataset> FindDataset(const std::string& path) {
   std::error_code error;
-  std::string whole = fs::weakly_canonical(path, error).string();
-  if (error || whole.empty()) whole = path;
+  std::string whole = fs::absolute(path, error).lexically_normal().string();
+  while (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
   if (!fs::exists(whole, error)) return NotFound(path + ": no such file or folder");
   const std::string parent = fs::path(whole).parent_path().string();
   const std::string name = fs::path(whole).filename().string();

@@ -27,7 +27,7 @@ void ReadingBar::Show(int64_t read, int64_t samples) {
   const auto cells = static_cast<size_t>(share * kCells);
   std::string bar = "reading [" + std::string(cells, '=') + std::string(kCells - cells, ' ') +
                     "] " + std::to_string(read) + " of " + std::to_string(samples) + " samples";
-  if (read > 0) {
+  if (read > 0 && now - began_ >= kSecond) {
     bar += ", ETA " + HumanDuration(ToSeconds(now - began_) * (1 - share) / share);
   }
   view_.ShowBar(bar.substr(0, std::max(0, columns - 1)));
