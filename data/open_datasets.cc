@@ -70,13 +70,27 @@ Result<std::string> Find(const std::string& directory, const FileSetting& file,
                   file.Advice());
 }
 
+// True if the training files are the user's own and the validation files are the default's.
+bool HasOnlyTrainingFiles(const Experiment::Data& data) {
+  const Experiment::Data defaults;
+  return data.validation_images == defaults.validation_images &&
+         data.train_images != defaults.train_images;
+}
+
 Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& files,
                                  DataPart part) {
   const ReaderTraits reads = TraitsOf(data.reader);
   ReaderRequest request;
   request.part = part;
   request.text = {data.tokens, data.window, data.windows, data.validation_share};
-  KUMO_ASSIGN_OR_RETURN(request.images, Find(data.directory, files.images, reads.archives));
+  Result<std::string> images = Find(data.directory, files.images, reads.archives);
+  if (!images.ok() && part == DataPart::kValidation && HasOnlyTrainingFiles(data)) {
+    return FailedPrecondition(
+        "data.validation_images is not set, but data.train_images is; name the validation set, or "
+        "set data.validation_share = 0.1 to take a tenth of the training samples");
+  }
+  KUMO_RETURN_IF_ERROR(images.status());
+  request.images = *std::move(images);
   if (reads.label_files) {
     KUMO_ASSIGN_OR_RETURN(request.labels, Find(data.directory, files.labels));
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -171,6 +172,16 @@ TEST_F(OpenDatasetsTest, WithoutValidationFilesAShareOfTheTrainingSamplesIsTheVa
   EXPECT_EQ(limited->train->size(), 5);
   EXPECT_TRUE(std::ranges::equal(test::ReadAll(*limited->validation).pixels,
                                  std::span(validation.pixels).first(32)));
+}
+
+TEST_F(OpenDatasetsTest, OwnTrainingFilesWithoutValidationFilesGetAdviceOnBoth) {
+  std::filesystem::rename(scratch_ / data_.train_images, scratch_ / "mine");
+  data_.train_images = "mine";
+  EXPECT_TRUE(OpenDatasets(data_).ok());
+  std::filesystem::remove(scratch_ / data_.validation_images);
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("data.validation_images is not set"),
+                                         HasSubstr("set data.validation_share = 0.1"),
+                                         testing::Not(HasSubstr("mnist"))));
 }
 
 TEST_F(OpenDatasetsTest, OneSampleCannotBeSplit) {
