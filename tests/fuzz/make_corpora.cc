@@ -167,7 +167,7 @@ void MakeCtf(const fs::path& folder) {
   const std::string dense = "|labels 0 1 0 |features 1 2.5 -3e-1 0 7 9\n";
   const std::string named = "7 |features 1 2 3 4 5 6 |labels 2 |# a remark\r\n";
   const std::string sparse = "|labels 1:1 |features 0:1.5 5:-2\n";
-  const std::string all_zero = "|labels 0:1 |features\n";
+  const std::string all_zero = "|# a |# comment\n8 |labels 0:1\n8 |features\n";
   for (const std::string& text : {dense + named, sparse + all_zero}) {
     for (const char* kind : {"\4", "\1"}) {
       corpus.Add(kind + text);
@@ -181,15 +181,22 @@ void MakeImages(const fs::path& folder) {
   const std::vector<int64_t> colour = {3, 6, 5}, grey = {1, 6, 5};
   for (const auto& extents : {colour, grey}) {
     const test::Bytes pixels = test::ImagePixels(1, extents);
-    corpus.Add("\2" + Text(test::Png(extents, pixels)));
-    corpus.Add("\2" + Text(test::Jpeg(extents, pixels)));
+    corpus.Add("\2" + Text(test::WithOrientation(test::Png(extents, pixels), 5)));
+    for (const auto form : {test::JpegForm::kBaseline, test::JpegForm::kProgressive}) {
+      const test::Bytes jpeg = test::Jpeg(extents, pixels, form);
+      corpus.Add("\2" + Text(test::WithOrientation(jpeg, 6)));
+    }
   }
   const test::NamedFiles files = test::ClassFolders(3, 2, {1, 4, 4});
-  for (const test::Pack pack :
-       {test::Pack::kTar, test::Pack::kTarGz, test::Pack::kZip, test::Pack::kDeflatedZip}) {
+  for (const test::Pack pack : {test::Pack::kTar, test::Pack::kTarGz, test::Pack::kZip,
+                                test::Pack::kDeflatedZip, test::Pack::kUtf8Zip}) {
     for (const char* kind : {"\10", "\1", "\4", "\5"})
       corpus.Add(kind + Text(test::Archive(pack, files)));
   }
+  const std::vector<test::TarLink> links = {{"class0/x.png", "0000.png"},
+                                            {"class1/y.png", "class0/x.png", '1'}};
+  for (const char* kind : {"\10", "\1", "\4", "\5"})
+    corpus.Add(kind + Text(test::TarWithLinks(files, links)));
 }
 
 void MakeTensorFiles(const fs::path& folder) {
