@@ -16,8 +16,8 @@ void JobArguments::AddTo(CommandLine* line) {
                   "Devices of workers 0, 1, ..., repeated from the start of the list", &devices,
                   "network.device");
   line->AddFlag("continue",
-                "Resume from the last checkpoint even if settings have changed since; the network "
-                "and the data must be the same",
+                "Resume from the last checkpoint even if settings or the data have changed since; "
+                "the network's tensors and the form of the samples must be the same",
                 &continues);
   line->AddOption("from", "WEIGHTS", Allowed(),
                   "Initial weights: the newest checkpoint in another job's output folder, a "

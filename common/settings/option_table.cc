@@ -446,9 +446,10 @@ std::vector<Option> Rows() {
       {.key = "checkpoint.continue",
        KUMO_FIELD(checkpoint.continues),
        .also = "continues go_on keep_training initial_epoch",
-       .help = "Continuation with changed settings: a checkpoint of the same network and data is "
-               "also accepted if other settings have changed, which hold from there on; `kumo "
-               "launch --continue` sets it"},
+       .help =
+           "Continuation with changed settings: a checkpoint of the same tensors is also accepted "
+           "if settings or the data have changed, which hold from there on; `kumo launch "
+           "--continue` sets it"},
       {KUMO_SETTING(checkpoint.grace_s), .unit = "seconds", .allowed = Between(kLeastTime, 86400),
        .also = "grace timeout",
        .help = "Time limit for the last checkpoint and the exit after SIGTERM"},
