@@ -39,7 +39,8 @@ CommandLine MakeCommandLine(NewArguments* args) {
   line.AddOption(
       "data", "PATH", Allowed(),
       "Look at a data set and write a short experiment and a network for it: a folder or "
-      "an archive with images in one folder per class, IDX files, CIFAR's files, CNTK's "
+      "an archive with images in one folder per class, an image map, IDX files, CIFAR's files, "
+      "CNTK's "
       "text format, or a text",
       &args->data, "none");
   line.AddOption("from", "FILE", Allowed(),

@@ -9,9 +9,11 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "common/base/file.h"
+#include "common/base/text.h"
 #include "data/readers/all.h"
 #include "data/readers/byte_source.h"
 #include "data/readers/image_decoder.h"
@@ -28,12 +30,15 @@ constexpr int64_t kMeasuredImages = 200;      // of a set, for their sizes
 constexpr int64_t kLargestKeptSide = 96;      // larger images are scaled
 constexpr int64_t kSides[] = {96, 64, 32};    // to one of these
 constexpr int64_t kMostCountedClasses = 100;  // labels above are numbers
-constexpr size_t kNamedFolders = 8;           // in a message
+constexpr uint64_t kLongestMap = uint64_t{4} << 30;
+constexpr std::string_view kInArchive = "@/";
+constexpr size_t kNamedFolders = 8;  // in a message
 constexpr char kForms[] =
-    "folders of images (.jpg, .png), one per class, also in a .zip or .tar; IDX files; CIFAR's "
+    "folders of images (.jpg, .png), one per class, also in a .zip or .tar; image maps; IDX files; "
+    "CIFAR's "
     "binary files; CNTK's text format; a text";
 
-enum class FileForm { kOther, kIdxImages, kIdxLabels, kCtf, kText };
+enum class FileForm { kOther, kIdxImages, kIdxLabels, kCtf, kMap, kText };
 
 std::string Lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -86,12 +91,28 @@ Result<std::string> StartOf(const std::string& path) {
   return start;
 }
 
+// A line of an image map: a path, a tab and a class.
+struct MapLine {
+  std::string path;
+  int label = 0;
+};
+
+std::optional<MapLine> MapLineIn(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  const size_t tab = line.rfind('\t');
+  if (tab == line.npos || !IsImageName(line.substr(0, tab))) return std::nullopt;
+  const std::optional<int> label = ParseNumber<int>(line.substr(tab + 1));
+  if (!label || *label < 0) return std::nullopt;
+  return MapLine{std::string(line.substr(0, tab)), *label};
+}
+
 FileForm FormOf(const std::string& path) {
   const Result<std::string> start = StartOf(path);
   if (!start.ok() || start->empty()) return FileForm::kOther;
   if (start->starts_with(std::string_view("\0\0\x08\x03", 4))) return FileForm::kIdxImages;
   if (start->starts_with(std::string_view("\0\0\x08\x01", 4))) return FileForm::kIdxLabels;
   if (start->find('\0') != std::string::npos) return FileForm::kOther;
+  if (MapLineIn(std::string_view(*start).substr(0, start->find('\n')))) return FileForm::kMap;
   const size_t mark = start->find_first_not_of("0123456789 \t\r\n");
   return mark != std::string::npos && (*start)[mark] == '|' ? FileForm::kCtf : FileForm::kText;
 }
@@ -310,18 +331,23 @@ int ClassesOfNumbers(const Dataset& dataset) {
   return dense ? static_cast<int>(seen.size()) : 0;
 }
 
+// The names of the training and of the validation file; the second one may be "".
+std::pair<std::string, std::string> PartsOf(const std::vector<std::string>& names) {
+  std::string train, validation;
+  for (const std::string& name : names) {
+    std::string& file = PartIn(name) == NamedPart::kValidation ? validation : train;
+    if (file.empty()) file = name;
+  }
+  if (train.empty()) std::swap(train, validation);
+  return {train, validation};
+}
+
 Result<FoundDataset> FindCtf(const std::string& folder, const std::vector<std::string>& names) {
   FoundDataset found;
   Experiment::Data& data = found.data;
   data.reader = DataReader::kCtf;
   data.directory = folder;
-  data.train_images = data.validation_images = "";
-  for (const std::string& name : names) {
-    std::string& file =
-        PartIn(name) == NamedPart::kValidation ? data.validation_images : data.train_images;
-    if (file.empty()) file = name;
-  }
-  if (data.train_images.empty()) std::swap(data.train_images, data.validation_images);
+  std::tie(data.train_images, data.validation_images) = PartsOf(names);
   const std::string path = JoinPath(folder, data.train_images);
   KUMO_ASSIGN_OR_RETURN(const std::string start, StartOf(path));
   const auto streams = StreamsOf(start);
@@ -350,6 +376,39 @@ Result<FoundDataset> FindCtf(const std::string& folder, const std::vector<std::s
   return found;
 }
 
+Result<FoundDataset> FindMap(const std::string& folder, const std::vector<std::string>& names) {
+  FoundDataset found;
+  Experiment::Data& data = found.data;
+  data.reader = DataReader::kImageMap;
+  data.directory = folder;
+  std::tie(data.train_images, data.validation_images) = PartsOf(names);
+  const std::string map = JoinPath(folder, data.train_images);
+  PosixFileSystem files;
+  KUMO_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(files, map, kLongestMap));
+  // The images of one archive, or any files.
+  ImageContainer container;
+  std::vector<std::string> images;
+  data.classes = 2;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::optional<MapLine> line = MapLineIn(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (!line) continue;  // the reader names it
+    data.classes = std::max(data.classes, line->label + 1);
+    const size_t at = line->path.find(kInArchive);
+    if (at == std::string::npos) {
+      images.push_back(JoinPath(folder, line->path));
+    } else if (container.path.empty()) {
+      container = {JoinPath(folder, line->path.substr(0, at)), true, ""};
+    }
+    if (at != std::string::npos) images.push_back(line->path.substr(at + kInArchive.size()));
+  }
+  found.form = "an image map of " + std::to_string(data.classes) + " classes";
+  KUMO_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(container, images));
+  SetImageSize(sizes, !Lower(container.path).ends_with("gz"), &data);
+  return found;
+}
+
 FoundDataset FindText(const std::string& folder, const std::string& name) {
   FoundDataset found;
   found.data.reader = DataReader::kText;
@@ -367,7 +426,7 @@ Result<std::optional<FoundDataset>> FindFiles(const std::string& folder,
   if (has("data_batch_1.bin") || (has("train.bin") && has("test.bin"))) {
     return std::optional(FindCifar(folder, names));
   }
-  std::vector<std::string> images, labels, ctf;
+  std::vector<std::string> images, labels, ctf, maps;
   for (const std::string& name : names) {
     switch (FormOf(JoinPath(folder, name))) {
       case FileForm::kIdxImages:
@@ -378,6 +437,9 @@ Result<std::optional<FoundDataset>> FindFiles(const std::string& folder,
         break;
       case FileForm::kCtf:
         ctf.push_back(name);
+        break;
+      case FileForm::kMap:
+        maps.push_back(name);
         break;
       case FileForm::kText:
       case FileForm::kOther:
@@ -390,6 +452,10 @@ Result<std::optional<FoundDataset>> FindFiles(const std::string& folder,
   }
   if (!ctf.empty()) {
     KUMO_ASSIGN_OR_RETURN(FoundDataset found, FindCtf(folder, ctf));
+    return std::optional(std::move(found));
+  }
+  if (!maps.empty()) {
+    KUMO_ASSIGN_OR_RETURN(FoundDataset found, FindMap(folder, maps));
     return std::optional(std::move(found));
   }
   return std::optional<FoundDataset>();

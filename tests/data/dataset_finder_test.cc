@@ -81,6 +81,27 @@ TEST_F(DatasetFinderTest, ImagesOfDifferentSizesComeToOne) {
   EXPECT_TRUE(data.crop_area.empty()) << "a tar.gz is not decoded on demand";
 }
 
+TEST_F(DatasetFinderTest, MapsOfImagesAreFoundBesideTheImages) {
+  const test::NamedFiles files = test::ClassFolders(4, 1, {3, 16, 12});
+  test::WriteFiles(scratch_ / "set", files);
+  WriteFile(scratch_ / "set/all.zip", test::Archive(test::Pack::kZip, files));
+  std::string plain, packed;
+  for (int i = 0; i < 4; ++i) {
+    const std::string label = "\t" + std::to_string(i % 3) + "\n";
+    plain += files[i].first + label;
+    packed += "all.zip@/" + files[i].first + label;
+  }
+  WriteText("set/train_map.txt", plain);
+  Experiment::Data data = Find("set");
+  EXPECT_EQ(data.reader, DataReader::kImageMap);
+  EXPECT_EQ(data.train_images, "train_map.txt");
+  EXPECT_EQ(data.classes, 3);
+  EXPECT_TRUE(data.SplitsTrainingFiles());
+  WriteText("set/test_map.txt", packed);
+  EXPECT_EQ(Find("set").validation_images, "test_map.txt");
+  EXPECT_EQ(Find("set/test_map.txt").train_images, "test_map.txt");
+}
+
 TEST_F(DatasetFinderTest, IdxFilesAreFoundByTheirBytesAndTheirNames) {
   WriteFile(scratch_ / "digits/train-images-idx3-ubyte.gz",
             test::Gzip(test::Idx({20, 4, 4}, test::Pattern(320))));
