@@ -22,6 +22,8 @@ std::string_view StatusCodeName(StatusCode code) {
       return "resource exhausted";
     case StatusCode::kInternal:
       return "internal";
+    case StatusCode::kOutOfRange:
+      return "out of range";
   }
   return "unknown";
 }
@@ -47,9 +49,12 @@ Status ResourceExhausted(std::string message) {
   return Status(StatusCode::kResourceExhausted, std::move(message));
 }
 Status Internal(std::string message) { return Status(StatusCode::kInternal, std::move(message)); }
+Status OutOfRange(std::string message) {
+  return Status(StatusCode::kOutOfRange, std::move(message));
+}
 
 Status ErrorFromPeer(uint32_t code, std::string message) {
-  const bool known = code > 0 && code <= static_cast<uint32_t>(StatusCode::kInternal);
+  const bool known = code > 0 && code <= static_cast<uint32_t>(StatusCode::kOutOfRange);
   return Status(known ? static_cast<StatusCode>(code) : StatusCode::kInternal, std::move(message));
 }
 

@@ -25,6 +25,7 @@ enum class StatusCode {
   kDataLoss,            // a file or a message is damaged
   kResourceExhausted,   // disk, memory or a bounded queue is full
   kInternal,            // unexpected failure of a library
+  kOutOfRange,          // a computed number has left its range, as in a training that diverges
 };
 
 // "ok", "invalid argument", ...
@@ -56,6 +57,7 @@ Status Aborted(std::string message);
 Status DataLoss(std::string message);
 Status ResourceExhausted(std::string message);
 Status Internal(std::string message);
+Status OutOfRange(std::string message);
 // Returns the error that a peer sent by its code; an unknown code becomes Internal.
 Status ErrorFromPeer(uint32_t code, std::string message);
 

@@ -405,9 +405,10 @@ std::optional<MemberEvent> MembershipTracker::OnBye(const PeerName& from,
   MemberEvent gone = EventOf(MemberEvent::Kind::kGone, from, *worker,
                              report.failure().empty() ? "it left" : report.failure());
   gone.handed_over = report.handed_over();
-  if (static_cast<StatusCode>(report.failure_code()) == StatusCode::kFailedPrecondition) {
-    // No retry can help, on another worker neither.
-    gone.failure = FailedPrecondition(gone.who + ": " + report.failure());
+  const Status failure = ErrorFromPeer(report.failure_code(), gone.who + ": " + report.failure());
+  if (failure.code() == StatusCode::kFailedPrecondition ||
+      failure.code() == StatusCode::kOutOfRange) {
+    gone.failure = failure;  // no retry can help, on another worker neither
   }
   members_.workers.erase(from);
   return gone;

@@ -134,10 +134,10 @@ Status RoundMath::CodeStart(const Chunk& chunk, int64_t number, Version* version
 Status RoundMath::CheckFits(const Chunk& chunk, int64_t number, int64_t first_bad) const {
   if (first_bad < 0) return OkStatus();
   const int tensor = layout_.TensorAt(chunk.range.begin + first_bad);
-  return FailedPrecondition("the weights after " + std::to_string(number) + " rounds: tensor " +
-                            (tensor < 0 ? "?" : layout_.tensors()[tensor].name) + " has become " +
-                            pull_codec_->DescribeMisfit() +
-                            " (sync.pull_codec); a lower schedule.learning_rate usually helps");
+  return OutOfRange("the weights after " + std::to_string(number) + " rounds: tensor " +
+                    (tensor < 0 ? "?" : layout_.tensors()[tensor].name) + " has become " +
+                    pull_codec_->DescribeMisfit() +
+                    " (sync.pull_codec); a lower schedule.learning_rate usually helps");
 }
 
 }  // namespace kumo

@@ -155,10 +155,10 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train,
   } else {
     KUMO_RETURN_IF_ERROR(contribution.Finish());
     if (const auto bad = contribution.first_bad()) {
-      return FailedPrecondition(
-          "round " + std::to_string(train.round.round) + ", partition " +
-          std::to_string(train.partition) + ": tensor " + TensorAt(bad->position) + " has become " +
-          bad->codec->DescribeMisfit() + "; try a lower schedule.learning_rate");
+      return OutOfRange("round " + std::to_string(train.round.round) + ", partition " +
+                        std::to_string(train.partition) + ": tensor " + TensorAt(bad->position) +
+                        " has become " + bad->codec->DescribeMisfit() +
+                        "; try a lower schedule.learning_rate");
     }
     block.contributions = contribution.payloads();
   }

@@ -28,6 +28,7 @@ ExitCode ExitCodeOf(StatusCode code) {
     case StatusCode::kFailedPrecondition:
     case StatusCode::kNotFound:
     case StatusCode::kDataLoss:
+    case StatusCode::kOutOfRange:
       return ExitCode::kBadConfiguration;
   }
   return ExitCode::kCrashed;

@@ -23,12 +23,13 @@ TEST(Status, EachMakerMakesItsCode) {
   EXPECT_EQ(DataLoss("x").code(), StatusCode::kDataLoss);
   EXPECT_EQ(ResourceExhausted("x").code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(Internal("x").code(), StatusCode::kInternal);
+  EXPECT_EQ(OutOfRange("x").code(), StatusCode::kOutOfRange);
   EXPECT_FALSE(Internal("x").ok());
 }
 
 TEST(Status, EachCodeHasANameOfItsOwnAndUnknownOnesToo) {
   std::set<std::string_view> names;
-  for (int code = 0; code <= static_cast<int>(StatusCode::kInternal); ++code) {
+  for (int code = 0; code <= static_cast<int>(StatusCode::kOutOfRange); ++code) {
     EXPECT_TRUE(names.insert(StatusCodeName(static_cast<StatusCode>(code))).second);
   }
   EXPECT_FALSE(names.contains("unknown"));

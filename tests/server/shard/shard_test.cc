@@ -474,7 +474,7 @@ TEST(Shard, WeightsThatACodedPullCannotHoldEndTheJobNamingTheTensor) {
     EXPECT_TRUE(shards.failures.empty());
     shards.Compute();
     ASSERT_EQ(shards.failures.size(), 1u);
-    EXPECT_EQ(shards.failures[0].code(), StatusCode::kFailedPrecondition);
+    EXPECT_EQ(shards.failures[0].code(), StatusCode::kOutOfRange);
     EXPECT_THAT(shards.failures[0].message(),
                 testing::AllOf(HasSubstr("2 rounds"), HasSubstr("tensor a.weight"),
                                HasSubstr("sync.pull_codec")));
@@ -486,7 +486,7 @@ TEST(Shard, WeightsThatACodedPullCannotHoldEndTheJobNamingTheTensor) {
     initialise.payload = PackFloats(numbers);
     EXPECT_FALSE(never.Send(initialise).ok());
     EXPECT_EQ(never.Send(initialise).code(),
-              std::isfinite(bad) ? StatusCode::kFailedPrecondition : StatusCode::kInvalidArgument);
+              std::isfinite(bad) ? StatusCode::kOutOfRange : StatusCode::kInvalidArgument);
   }
 }
 
