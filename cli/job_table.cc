@@ -127,6 +127,11 @@ std::string Head(const wire::JobStatus& status) {
           ? "last checkpoint none"
           : "last checkpoint round " + std::to_string(status.last_checkpoint()),
   });
+  if (!status.trouble().empty()) text += "trouble: " + Shown(status.trouble()) + "\n";
+  if (!status.checkpoint_failure().empty()) {
+    text += "failed checkpoints since: " + std::to_string(status.checkpoint_failures()) + ", " +
+            Shown(status.checkpoint_failure()) + "\n";
+  }
   if (!status.waits_for().empty()) text += "waits for " + Shown(status.waits_for()) + "\n";
   return text;
 }

@@ -17,6 +17,8 @@
 #include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
 #include "common/base/process/output_lock.h"
+#include "common/base/text.h"
+#include "common/job/process_identity.h"
 
 namespace kumo {
 namespace {
@@ -28,9 +30,11 @@ CommandLine MakeCommandLine(LaunchArguments* args) {
                    "Ctrl-C or SIGTERM saves a checkpoint and\nstops the job; a second one kills "
                    "it. No process is ever left running.");
   args->job.AddTo(&line);
-  line.AddOption("max-restarts", "N", {.min = 0, .max = 1000000},
-                 "Restarts of a process that crashed, was preempted or lost its servers",
-                 &args->max_restarts);
+  line.AddOption(
+      "max-restarts", "N", {.min = 0, .max = 1000000},
+      "Restarts of a process that crashed, was preempted or lost its servers; they count "
+      "anew when the job has saved a later checkpoint than at the failure before",
+      &args->max_restarts);
   line.AddOption("grace", "SECONDS", {.min = 0, .max = 86400, .min_excluded = true},
                  "Time from the request to stop to SIGKILL", &args->grace_s, "checkpoint.grace_s");
   line.AddOption("hosts", "LIST", Allowed(),
@@ -143,6 +147,7 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
                                   [&] { return FindHosts(&arguments); }))
     return *end;
   arguments.quiet |= arguments.job.json;
+  arguments.run = HexDigits(ThisProcess("").incarnation);
   arguments.job.PassOn();
   if (arguments.no_page) arguments.job.experiment.sets.emplace_back("http.address=");
   const PlannedJob job = Plan(environment, &arguments);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <unistd.h>
@@ -19,13 +20,16 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
 #include "common/checkpoint/final_model.h"
+#include "common/checkpoint/health.h"
 #include "common/checkpoint/resume_point.h"
 #include "common/http/process_view.h"
 #include "common/settings/command_line.h"
 #include "common/settings/experiment_text.h"
 #include "common/settings/installed_experiments.h"
+#include "common/settings/option_value.h"
 #include "common/settings/parser.h"
 #include "common/telemetry/console.h"
+#include "server/disks/earlier_runs.h"
 #include "server/disks/generation_file.h"
 #include "server/service/server_service.h"
 #include "server/service/survey_service.h"
@@ -40,6 +44,7 @@ struct Arguments {
   std::string bind;
   std::string http;
   std::string disk;
+  std::string run;
 };
 
 Status CheckArguments(const Arguments& arguments, const Experiment& experiment) {
@@ -79,9 +84,44 @@ void SayContinuation(const checkpoint::Continuation& continuation, RunRecorder* 
   for (const std::string& line : LinesOf(continuation)) recorder->Say("from now on: " + line);
 }
 
+// A word of a shell's command.
+std::string ShellWord(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// The command that goes on from before the divergence of a job, at a tenth of the learning rate.
+std::string AfterDivergence(FileSystem& files, const Arguments& arguments,
+                            const Experiment& experiment) {
+  std::string command = "kumo launch " + ShellWord(arguments.file);
+  for (const std::string& set : arguments.sets) {
+    // The launcher picks free addresses anew; the others are given again below.
+    const std::string key = set.substr(0, set.find('='));
+    if (key == "cluster.servers" || key == "schedule.learning_rate" || key == "checkpoint.resume" ||
+        key == "checkpoint.continue") {
+      continue;
+    }
+    command += " --set " + ShellWord(set);
+  }
+  command += " --set schedule.learning_rate=" + WriteValue(experiment.schedule.learning_rate / 10);
+  const Result<checkpoint::Manifest> sound =
+      NewestSound(files, JoinPath(experiment.output.directory, "checkpoints"));
+  if (!sound.ok()) {
+    return "; no checkpoint is from before that: start anew with a lower rate: " + command +
+           " --set checkpoint.resume=never";
+  }
+  const std::string round = std::to_string(sound->version());
+  return "; the newest checkpoint from before that is of round " + round +
+         ": go back to it with a lower rate: " + command +
+         " --continue --set checkpoint.resume=" + round;
+}
+
 // Runs the server. Returns the last line of output if the job is done; "" on servers other than 0.
-Result<std::string> Run(const Arguments& arguments, const Experiment& experiment,
-                        const char* program) {
+Result<std::string> Run(const Arguments& arguments, Experiment experiment, const char* program) {
   KUMO_RETURN_IF_ERROR(CheckArguments(arguments, experiment));
   SteadyClock clock;
   StopSignals signals;
@@ -100,6 +140,7 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
     settings.experiment.output.directory = arguments.disk;
     KUMO_RETURN_IF_ERROR(files.CreateDirectories(arguments.disk));
   }
+  settings.run = arguments.run;
   settings.identity = IdentityOf(experiment);
   settings.process = ThisProcess(HostName());
   if (Result<MemoryRoom> room = RoomInProcess(); room.ok()) settings.memory = *std::move(room);
@@ -121,6 +162,10 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
     KUMO_ASSIGN_OR_RETURN(
         lock, OutputLock::Take(experiment.output.directory,
                                {settings.process.incarnation, experiment.cluster.servers.front()}));
+    if (HasBegun(files, experiment.output.directory, arguments.run)) {
+      experiment.checkpoint.resume = ResumeFrom();
+      settings.experiment.checkpoint.resume = ResumeFrom();
+    }
     settings.folder = settings.process.incarnation;
     if (const std::string& to = experiment.output.final_model; !to.empty()) {
       KUMO_RETURN_IF_ERROR(CheckFinalModelFolder(files, to, experiment.job.name)
@@ -148,13 +193,8 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
       record.resumed_round = settings.restored->version();
       record.resumed_samples = settings.restored->progress().samples();
     }
-    KUMO_ASSIGN_OR_RETURN(recorder, RunRecorder::Open(record, files, &clock, &console));
+    recorder = std::make_unique<RunRecorder>(record, files, &clock, &console);
     if (shown) recorder->Say("page    " + shown->Url(settings.process.host));
-    if (experiment.checkpoint.resume.never()) {
-      const std::string folder = JoinPath(experiment.output.directory, "checkpoints");
-      KUMO_ASSIGN_OR_RETURN(const bool aside, SetCheckpointsAside(files, folder));
-      if (aside) recorder->Say("starts anew; the checkpoints until now are in " + folder + ".old");
-    }
     for (const std::string& skipped : surveyed.skipped) recorder->Say("skips " + skipped);
     for (const std::string& skipped : resume.skipped) recorder->Say("skips " + skipped);
     if (resume.finished) {
@@ -168,12 +208,6 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
           "network.initial_weights (--from) is for a job's beginning: this one goes on "
           "from its own checkpoint");
     }
-    if (resume.named) {
-      const std::string folder = JoinPath(experiment.output.directory, "checkpoints");
-      KUMO_ASSIGN_OR_RETURN(const int later,
-                            SetLaterAside(files, folder, settings.restored->version()));
-      if (later > 0) recorder->Say("the checkpoints of later rounds are in " + folder + ".old");
-    }
     KUMO_ASSIGN_OR_RETURN(
         settings.generation,
         ReserveGeneration(files, experiment,
@@ -183,7 +217,11 @@ Result<std::string> Run(const Arguments& arguments, const Experiment& experiment
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ServerService> service,
                         ServerService::Make(std::move(settings), address, &files, &clock, &signals,
                                             std::move(recorder), shown ? shown->view() : nullptr));
-  KUMO_RETURN_IF_ERROR(service->Run());
+  const Status end = service->Run();
+  if (end.code() == StatusCode::kOutOfRange && arguments.index == 0) {
+    return OutOfRange(end.message() + AfterDivergence(files, arguments, experiment));
+  }
+  KUMO_RETURN_IF_ERROR(end);
   return service->model().empty() ? "" : "the model is " + service->model();
 }
 
@@ -207,6 +245,10 @@ int Main(const char* program, const std::vector<std::string>& args) {
   line.AddOption("disk", "DIR", Allowed(),
                  "Folder of this server's checkpoints; requires checkpoint.disks = private",
                  &arguments.disk, "output.directory");
+  line.AddOption("run", "NAME", Allowed(),
+                 "Name of this run: a server 0 that is started again for a run that has begun goes "
+                 "on from the\nnewest checkpoint, whatever checkpoint.resume says",
+                 &arguments.run, "none");
   line.AddRepeated("set", "SECTION.KEY=VALUE", "Override a setting of the file", &arguments.sets);
   line.AddVersion();
   const Status usage = line.Parse(args);

@@ -25,6 +25,7 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
   const double grace_s = args.grace_s > 0 ? args.grace_s : experiment.checkpoint.grace_s;
   plan.supervisor.grace_us = static_cast<TimeUs>(grace_s * kSecond);
   plan.log_directory = log_directory;
+  plan.checkpoints = JoinPath(experiment.output.directory, "checkpoints");
   plan.quiet = args.quiet;
   const ExperimentArguments& file = args.job.experiment;
   std::vector<std::string> common = file.Forward();
@@ -44,7 +45,7 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
     add({ProcessId::Role::kServer, i}, "kumo-server", "--index", std::to_string(i));
   }
   if (!http.empty()) {
-    std::vector<std::string>& command = plan.commands[{ProcessId::Role::kServer, 0}];
+    std::vector<std::string>& command = plan.commands[kServer0];
     command.insert(command.end(), {"--http", http});
   }
   // Each server has a folder of its own, on one machine too; server 0's is output.directory itself.
@@ -53,9 +54,7 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
     std::vector<std::string>& command = plan.commands[{ProcessId::Role::kServer, i}];
     command.insert(command.end(), {"--disk", JoinPath(experiment.output.directory, disk)});
   }
-  // A restarted server 0 resumes from the newest checkpoint, whatever the run started from: by then
-  // it has one of its own.
-  plan.again[{ProcessId::Role::kServer, 0}] = {"--set", "checkpoint.resume=auto"};
+  plan.commands[kServer0].insert(plan.commands[kServer0].end(), {"--run", args.run});
   const std::vector<std::string>& devices = args.job.devices;
   for (int i = 0; i < plan.supervisor.workers; ++i) {
     const ProcessId id{ProcessId::Role::kWorker, i};

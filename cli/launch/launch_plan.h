@@ -16,6 +16,7 @@ struct LaunchArguments {
   double grace_s = 0;  // 0: checkpoint.grace_s
   bool quiet = false;
   bool no_page = false;
+  std::string run;  // name of this run, for server 0
   // For several hosts:
   std::string host_list, host_file;
   std::vector<Host> hosts;  // from one of them; empty: this machine

@@ -12,7 +12,9 @@
 
 #include <glog/logging.h>
 
+#include "common/base/file.h"
 #include "common/base/process/exit_report.h"
+#include "common/checkpoint/checkpoint.h"
 
 namespace kumo {
 namespace {
@@ -84,7 +86,7 @@ void Launcher::Do(const Supervisor::Actions& actions) {
       Signal(action.process, action.signal);
       continue;
     }
-    const Status status = Start(action.process, action.again);
+    const Status status = Start(action.process);
     if (status.ok()) continue;
     // A program that cannot be executed now cannot be executed later either.
     failures[action.process] = {static_cast<int>(ExitCode::kBadConfiguration), 0, status.message()};
@@ -92,13 +94,10 @@ void Launcher::Do(const Supervisor::Actions& actions) {
   for (const auto& [id, end] : failures) Do(supervisor_.OnEnd(id, end, clock_->NowUs()));
 }
 
-Status Launcher::Start(const ProcessId& id, bool again) {
+Status Launcher::Start(const ProcessId& id) {
   unlink(TerminationLog(id).c_str());
   ChildSpec spec;
   spec.command = plan_.commands.at(id);
-  if (const auto more = plan_.again.find(id); again && more != plan_.again.end()) {
-    spec.command.insert(spec.command.end(), more->second.begin(), more->second.end());
-  }
   spec.environment = {{"KUMO_TERMINATION_LOG", TerminationLog(id)}};
   // Server 0 shows the progress, so it has the terminal.
   const bool shown = id == kServer0 && !plan_.quiet;
@@ -143,8 +142,16 @@ void Launcher::Reap() {
     if (!end.ok()) end.reason = ExitReasonOf(TerminationLog(id), OutputFile(id), output_start_[id]);
     if (const auto host = plan_.hosts.find(id); host != plan_.hosts.end()) end.host = host->second;
     LOG(INFO) << Describe(id, end);
+    supervisor_.OnCheckpoint(NewestCheckpoint());
     Do(supervisor_.OnEnd(id, end, clock_->NowUs()));
   }
+}
+
+// The round of the newest complete checkpoint; -1: none, or none can be read now.
+int64_t Launcher::NewestCheckpoint() const {
+  PosixFileSystem files;
+  const Result<std::string> newest = FindLatest(files, plan_.checkpoints);
+  return newest.ok() ? VersionOf(*newest) : -1;
 }
 
 }  // namespace kumo

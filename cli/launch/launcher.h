@@ -22,14 +22,13 @@ struct LaunchPlan {
   SupervisorSettings supervisor;
   // Program and arguments of each process in the supervisor's settings.
   std::map<ProcessId, std::vector<std::string>> commands;
-  // Arguments to append when a process is restarted.
-  std::map<ProcessId, std::vector<std::string>> again;
   // Hosts of remote processes, for messages.
   std::map<ProcessId, std::string> hosts;
   // An existing folder. The output of a process goes to <name>.stderr there, except for the stdout
   // of server 0, which shows the progress on this process's stdout unless `quiet`; the reason of
   // its end is in <name>.last-words.
   std::string log_directory;
+  std::string checkpoints;  // the folder of the job's checkpoints
   bool quiet = false;
   // Called for events that a user should learn at once: restarts, and warnings of server 0 while
   // the job runs.
@@ -50,12 +49,13 @@ class Launcher {
 
  private:
   void Do(const Supervisor::Actions& actions);
-  Status Start(const ProcessId& id, bool again);
+  Status Start(const ProcessId& id);
   void Signal(const ProcessId& id, int signal);
   // Waits for a signal or for the supervisor's next deadline.
   void Wait();
   void Reap();
   void TellWarnings();
+  int64_t NewestCheckpoint() const;
   std::string OutputFile(const ProcessId& id) const;
   std::string TerminationLog(const ProcessId& id) const;
 

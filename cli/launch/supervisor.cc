@@ -52,7 +52,7 @@ Supervisor::Actions Supervisor::Begin() {
   const auto start = [&](ProcessId::Role role, int count) {
     for (int i = 0; i < count; ++i) {
       processes_[{role, i}] = Process();
-      actions.push_back({SupervisorAction::Kind::kStart, {role, i}, 0, /*again=*/false});
+      actions.push_back({SupervisorAction::Kind::kStart, {role, i}, 0});
     }
   };
   start(ProcessId::Role::kServer, settings_.servers);
@@ -92,6 +92,11 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
       }
       break;
     case Phase::kFailing:
+      if (id == kServer0 && cause_ && !cause_reason_.empty() && CodeOf(end) == cause_->code &&
+          end.reason.find(cause_reason_) != std::string::npos) {
+        cause_->words = Describe(id, end);
+      }
+      break;
     case Phase::kKilling:
       break;
   }
@@ -104,6 +109,8 @@ void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs no
     return Fail(id, end, "", now, actions);
   }
   Process& process = processes_[id];
+  if (checkpoint_ > process.checkpoint_at_end) process.restarts = 0;
+  process.checkpoint_at_end = checkpoint_;
   if (process.restarts < settings_.max_restarts) {
     const int doublings = std::min(process.restarts, 20);
     const TimeUs pause =
@@ -128,6 +135,7 @@ void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs no
 void Supervisor::Fail(const ProcessId& id, const ProcessEnd& end, const std::string& remark,
                       TimeUs now, Actions* actions) {
   cause_ = FailureOf(end, Describe(id, end) + remark);
+  cause_reason_ = end.reason;
   phase_ = Phase::kFailing;
   deadline_ = now + settings_.failure_grace_us;
   CancelRestarts();
@@ -148,7 +156,7 @@ Supervisor::Actions Supervisor::OnStopRequest(int signal, TimeUs now) {
   deadline_ = now + settings_.grace_us;
   CancelRestarts();
   if (IsRunning(kServer0)) {
-    actions.push_back({SupervisorAction::Kind::kSignal, kServer0, SIGTERM, false});
+    actions.push_back({SupervisorAction::Kind::kSignal, kServer0, SIGTERM});
   } else {
     SignalAll(SIGTERM, &actions);
   }
@@ -160,7 +168,7 @@ Supervisor::Actions Supervisor::OnTime(TimeUs now) {
   for (auto& [id, process] : processes_) {
     if (process.state == State::kPausing && now >= process.restart_at) {
       process.state = State::kRunning;
-      actions.push_back({SupervisorAction::Kind::kStart, id, 0, /*again=*/true});
+      actions.push_back({SupervisorAction::Kind::kStart, id, 0});
     }
   }
   if (!deadline_ || now < *deadline_) return actions;
@@ -229,7 +237,7 @@ void Supervisor::CancelRestarts() {
 void Supervisor::SignalAll(int signal, Actions* actions) {
   for (const auto& [id, process] : processes_) {
     if (process.state == State::kRunning) {
-      actions->push_back({SupervisorAction::Kind::kSignal, id, signal, false});
+      actions->push_back({SupervisorAction::Kind::kSignal, id, signal});
     }
   }
 }

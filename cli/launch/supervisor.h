@@ -6,18 +6,23 @@
 // - A process that crashes, is preempted or loses its servers is restarted after a pause that
 //   doubles, a limited number of times; after the loss of a server the job resumes from its last
 //   checkpoint.
+// - A process that fails after the job has saved a later checkpoint than at the process's previous
+//   failure has all its restarts again. So a long job survives any number of failures, and a
+//   process that fails without progress of the job does not restart for ever.
 // - If a server is gone for good, or no worker is left, the job fails.
 // - Exit codes 64 and 78 mean that a restart cannot help: they end the job at once.
 // - Server 0 decides the outcome: if it ends well, the job is done, and the other processes get
 //   some time to leave; if it ends with 75, the job was stopped or has failed.
 // - A request to stop goes to server 0 only, which saves and lets all processes leave; a second
 //   request kills.
-// - The launcher reports the first cause of a failure, whatever other processes report later.
+// - The launcher reports the first cause of a failure, whatever other processes report later, in
+//   the words of server 0 if these contain the cause: server 0 knows what to do next.
 //
 // Used by one thread.
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -55,7 +60,7 @@ std::string Describe(const ProcessId& process, const ProcessEnd& end);
 struct SupervisorSettings {
   int servers = 1;
   int workers = 1;
-  int max_restarts = 3;                        // of one process
+  int max_restarts = 3;                        // of one process, without a later checkpoint
   TimeUs first_pause_us = 500 * kMillisecond;  // before the first restart; doubles
   TimeUs longest_pause_us = 10 * kSecond;
   TimeUs grace_us = 25 * kSecond;  // from the request to stop to SIGKILL
@@ -71,7 +76,6 @@ struct SupervisorAction {
   Kind kind = Kind::kStart;
   ProcessId process;
   int signal = 0;
-  bool again = false;  // kStart: a restart
 };
 
 struct Outcome {
@@ -91,6 +95,8 @@ class Supervisor {
 
   // Starts the processes; call it once, first.
   Actions Begin();
+  // The round of the job's newest complete checkpoint; -1: there is none.
+  void OnCheckpoint(int64_t round) { checkpoint_ = round; }
   // A process that was started has ended.
   Actions OnEnd(const ProcessId& process, const ProcessEnd& end, TimeUs now);
   // A person or the machine requests to stop the job.
@@ -114,9 +120,10 @@ class Supervisor {
   enum class State { kRunning, kPausing, kEnded };
   struct Process {
     State state = State::kRunning;
-    int restarts = 0;
-    TimeUs restart_at = 0;  // kPausing
-    ProcessEnd end;         // kEnded, kPausing
+    int restarts = 0;                // since the job's last progress
+    int64_t checkpoint_at_end = -1;  // the newest one at the last failure
+    TimeUs restart_at = 0;           // kPausing
+    ProcessEnd end;                  // kEnded, kPausing
   };
 
   void OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now, Actions* actions);
@@ -138,7 +145,9 @@ class Supervisor {
   TimeUs stop_requested_at_ = 0;
   std::string stop_words_;  // server 0's, after a request to stop
   std::vector<std::string> killed_;
+  int64_t checkpoint_ = -1;
   std::optional<Outcome> cause_;
+  std::string cause_reason_;  // the report of the process that failed
   std::vector<std::string> warnings_;
 };
 

@@ -15,20 +15,6 @@ namespace {
 
 constexpr std::string_view kPrefix = "round-";
 
-// The version in a folder's name, or -1 if it is no checkpoint's name.
-int64_t VersionOf(const std::string& name) {
-  if (name.size() < kPrefix.size() + 12 || name.size() > kPrefix.size() + 18 ||
-      !name.starts_with(kPrefix)) {
-    return -1;
-  }
-  int64_t version = 0;
-  for (const char c : name.substr(kPrefix.size())) {
-    if (c < '0' || c > '9') return -1;
-    version = version * 10 + (c - '0');
-  }
-  return CheckpointName(version) == name ? version : -1;
-}
-
 std::string ManifestPath(const std::string& folder, const std::string& name) {
   return JoinPath(JoinPath(folder, name), "MANIFEST");
 }
@@ -123,6 +109,19 @@ std::string CheckpointName(int64_t version) {
   char name[40];
   std::snprintf(name, sizeof(name), "round-%012" PRId64, version);
   return name;
+}
+
+int64_t VersionOf(const std::string& name) {
+  if (name.size() < kPrefix.size() + 12 || name.size() > kPrefix.size() + 18 ||
+      !name.starts_with(kPrefix)) {
+    return -1;
+  }
+  int64_t version = 0;
+  for (const char c : name.substr(kPrefix.size())) {
+    if (c < '0' || c > '9') return -1;
+    version = version * 10 + (c - '0');
+  }
+  return CheckpointName(version) == name ? version : -1;
 }
 
 std::string ShardFileName(uint32_t shard, uint32_t shards, uint32_t generation) {
@@ -241,6 +240,11 @@ Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::
       checkpoints.begin() + std::min<std::ptrdiff_t>(keep.newest, std::ssize(checkpoints));
   std::set<std::string> kept(checkpoints.begin(), first_removed);
   kept.insert(*verified);
+  const auto sound = std::find_if(checkpoints.begin(), checkpoints.end(), [&](const auto& name) {
+    const Result<checkpoint::Manifest> manifest = ReadManifest(files, folder, name);
+    return manifest.ok() && manifest->diverged().empty();
+  });
+  if (sound != checkpoints.end()) kept.insert(*sound);
   KUMO_ASSIGN_OR_RETURN(const Contenders contenders,
                         ContendersForBest(files, folder, checkpoints, keep.best));
   for (const std::optional<checkpoint::Manifest>& one : {contenders.best, contenders.waiting}) {
@@ -262,35 +266,12 @@ Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::
   return PruneCheckpoints(files, folder, keep, VersionOf(names.front()));
 }
 
-Result<bool> SetCheckpointsAside(FileSystem& files, const std::string& folder) {
-  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCheckpoints(files, folder));
-  if (names.empty()) return false;
-  const std::string aside = folder + ".old";
-  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> old, ListCandidates(files, aside));
-  for (const std::string& name : old) {
-    KUMO_RETURN_IF_ERROR(RemoveCheckpoint(files, aside, name));
+Status RemoveUnfinished(FileSystem& files, const std::string& folder, int64_t version) {
+  const std::string name = CheckpointName(version);
+  if (!files.Exists(JoinPath(folder, name)) || files.Exists(ManifestPath(folder, name))) {
+    return OkStatus();
   }
-  if (files.Exists(aside)) KUMO_RETURN_IF_ERROR(files.RemoveEmptyDirectory(aside));
-  KUMO_RETURN_IF_ERROR(files.Rename(folder, aside));
-  KUMO_RETURN_IF_ERROR(files.SyncDirectory(DirectoryOf(folder)));
-  return true;
-}
-
-Result<int> SetLaterAside(FileSystem& files, const std::string& folder, int64_t version) {
-  KUMO_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCandidates(files, folder));
-  std::erase_if(names, [&](const std::string& name) { return VersionOf(name) <= version; });
-  if (names.empty()) return 0;
-  const std::string aside = folder + ".old";
-  KUMO_RETURN_IF_ERROR(files.CreateDirectories(aside));
-  for (const std::string& name : names) {
-    if (files.Exists(JoinPath(aside, name))) {
-      KUMO_RETURN_IF_ERROR(RemoveCheckpoint(files, aside, name));
-    }
-    KUMO_RETURN_IF_ERROR(files.Rename(JoinPath(folder, name), JoinPath(aside, name)));
-  }
-  KUMO_RETURN_IF_ERROR(files.SyncDirectory(aside));
-  KUMO_RETURN_IF_ERROR(files.SyncDirectory(folder));
-  return static_cast<int>(names.size());
+  return RemoveCheckpoint(files, folder, name);
 }
 
 }  // namespace kumo

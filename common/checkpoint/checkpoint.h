@@ -34,6 +34,8 @@ namespace kumo {
 
 // "round-%012d" for a version of the weights.
 std::string CheckpointName(int64_t version);
+// The version in such a name; -1 if it is no checkpoint's name.
+int64_t VersionOf(const std::string& name);
 // The file name of server `shard`: "shard-00-of-02.generation-1".
 std::string ShardFileName(uint32_t shard, uint32_t shards, uint32_t generation);
 
@@ -91,25 +93,20 @@ struct Retention {
 };
 
 // Prunes after `committed` has become a checkpoint; returns the names of the deleted folders. Of
-// the checkpoints up to `committed` it keeps the newest ones, the newest that verifies, the best,
-// and the newest that awaits its evaluation (it may become the best). It deletes older folders
-// without a manifest, and checkpoints of later versions: they belong to a past from which the job
-// rolled back, and would pass for the latest. Folders of later versions without a manifest are
-// being written and stay. Deletes nothing if no checkpoint up to `committed` verifies.
+// the checkpoints up to `committed` it keeps the newest ones, the newest that verifies, the newest
+// that has not diverged (health.h), the best, and the newest that awaits its evaluation (it may
+// become the best). It deletes older folders without a manifest, and checkpoints of later versions:
+// they belong to a past from which the job rolled back, and would pass for the latest. Folders of
+// later versions without a manifest are being written and stay. Deletes nothing if no checkpoint up
+// to `committed` verifies.
 Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::string& folder,
                                                   const Retention& keep, int64_t committed);
 // The same for the newest existing checkpoint.
 Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::string& folder,
                                                   const Retention& keep);
 
-// Renames a folder that holds checkpoints to `<folder>.old`, replacing an earlier one, for a job
-// that starts anew. Returns false, leaving the folder alone, if it holds none, so that two attempts
-// to start lose nothing.
-Result<bool> SetCheckpointsAside(FileSystem& files, const std::string& folder);
-
-// Moves the checkpoints of versions after `version` to `<folder>.old`, for a job that resumes from
-// `version` although later ones exist; later resumes and rollbacks must not find them. Returns
-// their number.
-Result<int> SetLaterAside(FileSystem& files, const std::string& folder, int64_t version);
+// Removes what is left of a checkpoint of `version` that has no manifest, so that a full disk has
+// room for the next one.
+Status RemoveUnfinished(FileSystem& files, const std::string& folder, int64_t version);
 
 }  // namespace kumo

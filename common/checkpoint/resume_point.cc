@@ -79,10 +79,27 @@ std::optional<int64_t> RoundToResume(const Experiment& experiment) {
   return from.round;
 }
 
+namespace {
+
+// The version before was evaluated, and the patience at hand may be longer now.
+bool HasStoppedEarly(const checkpoint::Manifest& manifest, const JobPlan& plan,
+                     const Experiment& experiment) {
+  const checkpoint::Progress& progress = manifest.progress();
+  const int patience = experiment.PatienceInEpochs();
+  if (patience == 0 || manifest.version() < 1 || progress.stops_at() != manifest.version()) {
+    return false;
+  }
+  const int64_t waited = int64_t{plan.Round(manifest.version() - 1).epoch} - progress.best_epoch();
+  return manifest.version() <= plan.rounds() && waited >= patience;
+}
+
+}  // namespace
+
 bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment) {
   JobSpec spec;
   spec.train_samples = manifest.train_samples();
   const Result<JobPlan> plan = PlanFor(experiment, spec);
+  if (plan.ok() && HasStoppedEarly(manifest, *plan, experiment)) return true;
   if (!plan.ok() || manifest.version() != plan->rounds() || !manifest.has_evaluation()) {
     return false;
   }

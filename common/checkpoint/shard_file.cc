@@ -117,6 +117,24 @@ Result<std::unique_ptr<ShardFileWriter>> ShardFileWriter::Create(FileSystem& fil
   return writer;
 }
 
+namespace {
+
+// In pieces without a branch for each number, which the compiler turns into vector instructions.
+bool AllFinite(std::span<const float> numbers) {
+  constexpr uint32_t kInfinity = 0x7f800000;
+  for (size_t at = 0; at < numbers.size();) {
+    const size_t end = std::min(numbers.size(), at + 4096);
+    uint32_t largest = 0;
+    for (; at < end; ++at) {
+      largest = std::max(largest, std::bit_cast<uint32_t>(numbers[at]) & 0x7fffffff);
+    }
+    if (largest >= kInfinity) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Status ShardFileWriter::Append(std::span<const std::byte> bytes) {
   crc32c_ = ExtendCrc32c(crc32c_, bytes);
   bytes_ += bytes.size();
@@ -131,6 +149,9 @@ Status ShardFileWriter::Add(const StateArray& array) {
   CHECK(array.partition >= 0 && static_cast<uint32_t>(array.partition) < kMostPartitions);
   CHECK(array.slot >= 0 && static_cast<uint32_t>(array.slot) < kMostSlots);
   const std::span<const std::byte> numbers = std::as_bytes(array.numbers);
+  if (array.kind == StateKind::kStart || array.kind == StateKind::kWeights) {
+    not_finite_ = not_finite_ || !AllFinite(array.numbers);
+  }
   Block<kRecordBytes> block;
   block.PutMagic(kRecordMagic);
   block.Put<uint32_t>(4, static_cast<uint32_t>(array.kind));
@@ -159,7 +180,7 @@ Result<SavedShardFile> ShardFileWriter::Finish() {
   block.Seal();
   KUMO_RETURN_IF_ERROR(Append(block.bytes()));
   KUMO_RETURN_IF_ERROR(file_->Commit());
-  return SavedShardFile{bytes_, crc32c_};
+  return SavedShardFile{bytes_, crc32c_, not_finite_};
 }
 
 Result<SavedShardFile> WriteShardFile(FileSystem& files, const std::string& path,

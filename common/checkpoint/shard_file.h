@@ -72,7 +72,8 @@ struct ShardFileHeader {
 // A file's entry in the manifest.
 struct SavedShardFile {
   uint64_t bytes = 0;
-  uint32_t crc32c = 0;  // of the whole file
+  uint32_t crc32c = 0;      // of the whole file
+  bool not_finite = false;  // a weight is not finite
 };
 
 // Writes a file record by record; it appears under its name, durable, when Finish returns. One
@@ -96,6 +97,7 @@ class ShardFileWriter {
   uint32_t crc32c_ = 0;
   uint64_t records_ = 0;
   uint32_t headers_crc32c_ = 0;
+  bool not_finite_ = false;
 };
 
 // Writes a whole snapshot. Blocks until it is durable: call it from a background thread.

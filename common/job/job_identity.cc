@@ -97,6 +97,7 @@ Result<JobSpec> ParseSpec(const wire::JobSpec& wire_spec) {
   KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(std::move(tensors)));
   KUMO_ASSIGN_OR_RETURN(spec.metrics, ParseMetrics(wire_spec.metrics()));
   spec.train_samples = wire_spec.train_samples();
+  spec.classes = std::max(wire_spec.classes(), 0);
   spec.validation_samples = wire_spec.validation_samples();
   spec.optimiser_slots = wire_spec.optimiser_slots();
   spec.train = {wire_spec.train_hash(), Printable(wire_spec.train_name())};
@@ -138,6 +139,7 @@ wire::JobSpec SpecToWire(const JobSpec& spec) {
   WriteMetrics(spec.metrics, out.mutable_metrics());
   out.set_fingerprint(spec.layout.fingerprint());
   out.set_train_samples(spec.train_samples);
+  out.set_classes(spec.classes);
   out.set_validation_samples(spec.validation_samples);
   out.set_optimiser_slots(spec.optimiser_slots);
   out.set_train_hash(spec.train.hash);

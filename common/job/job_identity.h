@@ -46,6 +46,7 @@ std::string HashOf(uint64_t hash);
 struct JobSpec {
   ParameterLayout layout;
   MetricList metrics;
+  int classes = 0;  // that the network tells apart; 0: not a classification
   int64_t train_samples = 0;
   int64_t validation_samples = 0;
   DataIdentity train, validation;

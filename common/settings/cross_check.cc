@@ -288,6 +288,13 @@ class Checker {
   }
 
   void NoteWithoutEffect() {
+    if (e_.job.patience == 0) {
+      for (const char* key : {"job.patience_metric", "job.min_improvement"}) {
+        Note(key, "job.patience = 0: the job does not stop early");
+      }
+    } else if (e_.evaluation.every_epochs == 0) {
+      Note("job.patience", "evaluation.every_epochs = 0 evaluates the last epoch only");
+    }
     if (e_.evaluation.every_epochs == 0 && !e_.checkpoint.best.empty()) {
       Note("checkpoint.best", "evaluation.every_epochs = 0 evaluates the last epoch only");
     }

@@ -30,6 +30,11 @@ struct Experiment {
     std::string name;  // letters, digits, '-', '_'; default: the file's stem
     uint64_t seed = 1;
     int epochs = 20;
+    // The rest is not part of the hash.
+    bool fail_if_diverged = false;
+    int patience = 0;  // epochs without a better validation figure, then the job ends; 0: no limit
+    std::string patience_metric = "loss";
+    double min_improvement = 0;  // of the figure, to count as better
   } job;
 
   struct Network {     // [network] (result)
@@ -108,6 +113,11 @@ struct Experiment {
     int every_epochs = 1;  // 0: only after the last
     int minibatch = 256;
   } evaluation;
+
+  // job.patience, of which each is an evaluated epoch, in epochs.
+  int PatienceInEpochs() const {
+    return job.patience * (evaluation.every_epochs > 1 ? evaluation.every_epochs : 1);
+  }
 
   struct CheckpointOptions {    // [checkpoint]
     int64_t every_rounds = 0;   // 0: not by rounds

@@ -122,6 +122,23 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(job.epochs), .unit = "epochs", .allowed = Between(1, 1000000),
        .effect = kResult, .also = "epoch num_epochs max_epochs n_epochs nb_epoch num_train_epochs",
        .help = "Passes over the training set"},
+      {KUMO_SETTING(job.fail_if_diverged), .also = "terminate_on_nan detect_anomaly check_finite",
+       .help =
+           "Exit code 78 also for a job that comes to its end with a loss that has grown, or at "
+           "chance level, for scripts; such a job says so in any case, and a loss or weight that "
+           "is not finite always ends it"},
+      {KUMO_SETTING(job.patience), .unit = "epochs", .allowed = Between(0, 1000000),
+       .also = "early_stopping stop_patience early_stopping_patience early_stop",
+       .help = "Early stopping: the job ends when so many evaluated epochs have brought no better "
+               "validation figure; 0: it trains job.epochs"},
+      {KUMO_SETTING(job.patience_metric),
+       .allowed = {.characters = "_", .text = "a metric of the network: accuracy, loss, ..."},
+       .also = "monitor early_stopping_metric stop_metric",
+       .help = "Metric of early stopping (job.patience)"},
+      {KUMO_SETTING(job.min_improvement), .allowed = Between(0, 1e9),
+       .also = "min_delta threshold tolerance",
+       .help = "Early stopping: a validation figure counts as better if it is better by more than "
+               "this"},
 
       {KUMO_SETTING(network.file), .effect = kResult, .base = PathBase::kExperimentFile,
        .path = PathKind::kBaseName, .default_text = "required",
@@ -442,7 +459,7 @@ std::vector<Option> Rows() {
        .also = "restart restore load_checkpoint resume_from",
        .help = "Checkpoint from which the job starts; auto: the latest, if there is one; must: the "
                "latest, and an error without one; a number: the checkpoint of that round; never: "
-               "none, and those that exist are moved to checkpoints.old"},
+               "none. Results that the job does not go on from stay in output.directory/earlier"},
       {.key = "checkpoint.continue",
        KUMO_FIELD(checkpoint.continues),
        .also = "continues go_on keep_training initial_epoch",

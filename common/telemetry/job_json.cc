@@ -85,6 +85,9 @@ std::string JobJson(const wire::JobStatus& status) {
       .Add(figure::kElapsedTime, status.elapsed_seconds())
       .Add(figure::kEta, Known(status.has_eta_seconds(), status.eta_seconds()))
       .Add("last_checkpoint", Known(status.last_checkpoint() >= 0, status.last_checkpoint()))
+      .Add("trouble", Said(status.trouble()))
+      .Add("checkpoint_failures", status.checkpoint_failures())
+      .Add("checkpoint_failure", Said(status.checkpoint_failure()))
       .Add(figure::kWorkers, workers)
       .Add("workers_left_out", status.workers_left_out())
       .Add("servers", servers);

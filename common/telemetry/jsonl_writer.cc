@@ -55,22 +55,34 @@ class LineFilter {
   bool too_long_ = false;
 };
 
-// Rewrites the log without the lines to remove; leaves it alone if there are none.
-Status DropLines(FileSystem& files, const std::string& path, int64_t last_round) {
-  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> log, files.OpenForReading(path));
-  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> rest, AtomicFile::Create(files, path));
+// Calls take(kept) for each piece of the log with the lines that are kept.
+template <typename Take>
+Status FilterLines(ReadableFile* log, int64_t last_round, const Take& take) {
   LineFilter filter(last_round);
   std::vector<char> piece(kLongestLine);
-  uint64_t kept_bytes = 0;
   for (uint64_t at = 0; at < log->size();) {
     const size_t n = std::min<uint64_t>(piece.size(), log->size() - at);
     KUMO_RETURN_IF_ERROR(log->Read(at, std::as_writable_bytes(std::span(piece).first(n))));
     at += n;
-    const std::string kept = filter.Next(std::string_view(piece.data(), n));
-    kept_bytes += kept.size();
-    KUMO_RETURN_IF_ERROR(rest->Append(AsBytes(kept)));
+    KUMO_RETURN_IF_ERROR(take(filter.Next(std::string_view(piece.data(), n))));
   }
-  return kept_bytes == log->size() ? OkStatus() : rest->Commit();
+  return OkStatus();
+}
+
+// Rewrites the log without the lines to remove; leaves it alone if there are none, so that a disk
+// that is almost full need not take a second copy.
+Status DropLines(FileSystem& files, const std::string& path, int64_t last_round) {
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> log, files.OpenForReading(path));
+  uint64_t kept_bytes = 0;
+  KUMO_RETURN_IF_ERROR(FilterLines(log.get(), last_round, [&](const std::string& kept) {
+    kept_bytes += kept.size();
+    return OkStatus();
+  }));
+  if (kept_bytes == log->size()) return OkStatus();
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> rest, AtomicFile::Create(files, path));
+  KUMO_RETURN_IF_ERROR(FilterLines(
+      log.get(), last_round, [&](const std::string& kept) { return rest->Append(AsBytes(kept)); }));
+  return rest->Commit();
 }
 
 }  // namespace

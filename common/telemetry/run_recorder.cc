@@ -9,6 +9,12 @@
 
 namespace kumo {
 
+namespace {
+
+constexpr std::string_view kLog = "log.jsonl";
+
+}  // namespace
+
 // A fact to record: a line of log.jsonl, and the scalars that TensorBoard draws of it.
 struct RunRecorder::Facts {
   JsonFields fields;
@@ -26,45 +32,48 @@ struct RunRecorder::Facts {
   }
 };
 
-Result<std::unique_ptr<RunRecorder>> RunRecorder::Open(const RunRecorderSettings& settings,
-                                                       FileSystem& files, const Clock* clock,
-                                                       Console* console) {
-  KUMO_RETURN_IF_ERROR(files.CreateDirectories(settings.directory));
-  std::unique_ptr<RunRecorder> recorder(new RunRecorder(settings, files, clock, console));
+bool IsCurveFile(std::string_view name) { return name == kLog || IsEventFile(name); }
+
+RunRecorder::RunRecorder(const RunRecorderSettings& settings, FileSystem& files, const Clock* clock,
+                         Console* console)
+    : settings_(settings), files_(files), clock_(clock), start_us_(clock->NowUs()), view_(console) {
+  const auto say = [this](const std::string& line) { view_.ShowLine(line); };
   if (settings.tensorboard) {
-    KUMO_RETURN_IF_ERROR(recorder->OpenTensorBoard(settings.resumed_samples));
+    tensorboard_.emplace(
+        "the TensorBoard curves", settings.resumed_samples, clock,
+        [this](int64_t samples) { return OpenTensorBoard(samples); }, say);
   }
-  if (settings.jsonl) KUMO_RETURN_IF_ERROR(recorder->OpenJsonl(settings.resumed_round));
-  return recorder;
+  if (settings.jsonl) {
+    const std::string path = JoinPath(settings.directory, kLog);
+    jsonl_.emplace(
+        std::string(kLog), settings.resumed_round, clock,
+        [this, path](int64_t round) { return JsonlWriter::Open(files_, path, round); }, say);
+  }
 }
 
-Status RunRecorder::OpenTensorBoard(int64_t samples) {
+Status RunRecorder::Begin() {
+  if (begun_) return OkStatus();
+  begun_ = true;
+  KUMO_RETURN_IF_ERROR(files_.CreateDirectories(settings_.directory));
+  if (tensorboard_) KUMO_RETURN_IF_ERROR(tensorboard_->Begin());
+  return jsonl_ ? jsonl_->Begin() : OkStatus();
+}
+
+Result<std::unique_ptr<TensorBoardWriter>> RunRecorder::OpenTensorBoard(int64_t samples) {
   if (samples < 0) KUMO_RETURN_IF_ERROR(RemoveEventFiles(files_, settings_.directory));
   const int64_t first_step = std::max<int64_t>(samples, -1) + 1;
-  KUMO_ASSIGN_OR_RETURN(tensorboard_,
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<TensorBoardWriter> writer,
                         TensorBoardWriter::Create(files_, settings_.directory, settings_.host,
                                                   WallTime(), first_step));
-  return tensorboard_->WriteHyperparameters(WallTime(), settings_.hyperparameters);
-}
-
-Status RunRecorder::OpenJsonl(int64_t round) {
-  const std::string path = JoinPath(settings_.directory, "log.jsonl");
-  KUMO_ASSIGN_OR_RETURN(jsonl_, JsonlWriter::Open(files_, path, round));
-  return OkStatus();
-}
-
-template <typename Writer>
-void RunRecorder::GiveUpOnError(const Status& status, std::unique_ptr<Writer>* writer) {
-  if (status.ok()) return;
-  if (first_error_.ok()) first_error_ = status;
-  view_.ShowLine("warning: " + status.message() + "; the training continues without this file");
-  writer->reset();
+  const Status status = writer->WriteHyperparameters(WallTime(), settings_.hyperparameters);
+  if (status.ok()) return writer;
+  (void)files_.RemoveFile(writer->path());  // the earlier error is the one to report
+  return status;
 }
 
 void RunRecorder::GoBack(int64_t round, int64_t samples) {
-  // A file that was given up stays closed.
-  if (tensorboard_) GiveUpOnError(OpenTensorBoard(samples), &tensorboard_);
-  if (jsonl_) GiveUpOnError(OpenJsonl(round), &jsonl_);
+  if (tensorboard_) tensorboard_->GoBack(samples);
+  if (jsonl_) jsonl_->GoBack(round);
 }
 
 double RunRecorder::WallTime() const {
@@ -144,8 +153,10 @@ void RunRecorder::Record(const ContinuedRun& run) {
   facts.fields.Add("notes", notes);
   Write(run.round, run.samples, facts);
   if (!tensorboard_) return;
-  GiveUpOnError(tensorboard_->WriteText(WallTime(), run.samples, "settings/changed", text),
-                &tensorboard_);
+  tensorboard_->Write(run.samples,
+                      [time = WallTime(), samples = run.samples, text](TensorBoardWriter* writer) {
+                        return writer->WriteText(time, samples, "settings/changed", text);
+                      });
 }
 
 void RunRecorder::Record(const StartedRun& run) {
@@ -163,27 +174,34 @@ void RunRecorder::Record(const StartedRun& run) {
 }
 
 void RunRecorder::RecordDone() {
-  if (tensorboard_) GiveUpOnError(tensorboard_->WriteDone(WallTime()), &tensorboard_);
+  if (!tensorboard_) return;
+  tensorboard_->WriteAtEnd(
+      [time = WallTime()](TensorBoardWriter* writer) { return writer->WriteDone(time); });
 }
 
 void RunRecorder::Write(int64_t round, int64_t samples, const Facts& facts) {
   const double wall_time = WallTime();
   if (tensorboard_) {
-    std::vector<Scalar> scalars;
-    for (const auto& [tag, value] : facts.curves) scalars.push_back({tag, value});
-    GiveUpOnError(tensorboard_->Write(wall_time, samples, scalars), &tensorboard_);
+    tensorboard_->Write(samples,
+                        [wall_time, samples, curves = facts.curves](TensorBoardWriter* writer) {
+                          std::vector<Scalar> scalars;
+                          for (const auto& [tag, value] : curves) scalars.push_back({tag, value});
+                          return writer->Write(wall_time, samples, scalars);
+                        });
   }
   if (jsonl_) {
     JsonFields fields = facts.fields;
     fields.Add("wall_time", wall_time);
-    GiveUpOnError(jsonl_->Write(round, fields), &jsonl_);
+    jsonl_->Write(round,
+                  [round, fields](JsonlWriter* writer) { return writer->Write(round, fields); });
   }
 }
 
 Status RunRecorder::Flush() {
-  if (tensorboard_) GiveUpOnError(tensorboard_->Flush(), &tensorboard_);
-  if (jsonl_) GiveUpOnError(jsonl_->Flush(), &jsonl_);
-  return first_error_;
+  Status first;
+  if (tensorboard_) first = tensorboard_->Flush();
+  const Status second = jsonl_ ? jsonl_->Flush() : OkStatus();
+  return first.ok() ? second : first;
 }
 
 }  // namespace kumo

@@ -7,13 +7,16 @@
 // The points of the curves are set by the job's plan, so equal runs have equal curves. Speeds
 // depend on the moment and are recorded under names of their own.
 //
-// Owned by the coordinator's process; one thread. A full disk must not stop the training: a file
-// that cannot be written is given up with one message on the console, and the rest continues.
+// Owned by the coordinator's process; one thread. The files are opened when the run begins, so that
+// a run that is refused changes no curve. A full disk does not stop the training: records wait in
+// memory until the disk takes them (retried_file.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -22,6 +25,7 @@
 #include "common/telemetry/console.h"
 #include "common/telemetry/jsonl_writer.h"
 #include "common/telemetry/progress.h"
+#include "common/telemetry/retried_file.h"
 #include "common/telemetry/tensorboard_writer.h"
 
 namespace kumo {
@@ -60,13 +64,18 @@ struct StartedRun {
   std::vector<std::string> left;   // tensors that are initialised as usual, with reasons
 };
 
+// Whether a file in a run's directory is one of the recorder's, by its name.
+bool IsCurveFile(std::string_view name);
+
 class RunRecorder {
  public:
   // files, clock and console must outlive the recorder.
-  static Result<std::unique_ptr<RunRecorder>> Open(const RunRecorderSettings& settings,
-                                                   FileSystem& files, const Clock* clock,
-                                                   Console* console);
+  RunRecorder(const RunRecorderSettings& settings, FileSystem& files, const Clock* clock,
+              Console* console);
 
+  // The run begins: opens the files, and writes what was recorded before. Returns an error that no
+  // retry can mend. Without effect in a run that has begun.
+  Status Begin();
   // The job has rolled back to the end of a round with this many trained samples: discards later
   // records; -1: all records.
   void GoBack(int64_t round, int64_t samples);
@@ -83,35 +92,23 @@ class RunRecorder {
   // Prints a line that is not recorded.
   void Say(std::string_view line) { view_.ShowLine(line); }
 
-  // Makes the files durable. Returns the first error of any file since the start, or ok.
+  // Makes the files durable. The error says how many records are missing.
   Status Flush();
 
  private:
-  RunRecorder(const RunRecorderSettings& settings, FileSystem& files, const Clock* clock,
-              Console* console)
-      : settings_(settings),
-        files_(files),
-        clock_(clock),
-        start_us_(clock->NowUs()),
-        view_(console) {}
-  // Open the files of a run that resumes after `samples` or `round`; -1: a new run.
-  Status OpenTensorBoard(int64_t samples);
-  Status OpenJsonl(int64_t round);
+  Result<std::unique_ptr<TensorBoardWriter>> OpenTensorBoard(int64_t samples);
   double WallTime() const;
   struct Facts;
   void Write(int64_t round, int64_t samples, const Facts& facts);
-  // After an error: remembers it, prints it, and gives the file up.
-  template <typename Writer>
-  void GiveUpOnError(const Status& status, std::unique_ptr<Writer>* writer);
 
   const RunRecorderSettings settings_;
   FileSystem& files_;
   const Clock* const clock_;
   const TimeUs start_us_;
   ProgressView view_;
-  std::unique_ptr<TensorBoardWriter> tensorboard_;  // null: disabled or given up
-  std::unique_ptr<JsonlWriter> jsonl_;
-  Status first_error_;
+  bool begun_ = false;
+  std::optional<RetriedFile<TensorBoardWriter>> tensorboard_;  // none: disabled
+  std::optional<RetriedFile<JsonlWriter>> jsonl_;
 };
 
 }  // namespace kumo

@@ -65,17 +65,21 @@ Result<std::unique_ptr<TensorBoardWriter>> TensorBoardWriter::Create(FileSystem&
   tensorboard::Event event;
   event.set_wall_time(wall_time_s);
   event.set_file_version("brain.Event:2");
-  KUMO_RETURN_IF_ERROR(writer->WriteEvent(event));
+  Status status = writer->WriteEvent(event);
   event.set_step(first_step);
   event.mutable_session_log()->set_status(tensorboard::SessionLog::START);
-  KUMO_RETURN_IF_ERROR(writer->WriteEvent(event));
-  return writer;
+  if (status.ok()) status = writer->WriteEvent(event);
+  if (status.ok()) return writer;
+  (void)files.RemoveFile(path);  // the earlier error is the one to report
+  return status;
 }
+
+bool IsEventFile(std::string_view name) { return name.starts_with(kFileNameStart); }
 
 Status RemoveEventFiles(FileSystem& files, const std::string& directory) {
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(directory));
   for (const std::string& name : names) {
-    if (!name.starts_with(kFileNameStart)) continue;
+    if (!IsEventFile(name)) continue;
     KUMO_RETURN_IF_ERROR(files.RemoveFile(JoinPath(directory, name)));
   }
   return OkStatus();

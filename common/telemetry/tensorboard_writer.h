@@ -44,7 +44,8 @@ struct Hyperparameter {
 class TensorBoardWriter {
  public:
   // Creates `directory` if necessary, and in it events.out.tfevents.<time>.<host>.<n> with a new n.
-  // wall_time_s: seconds since 1970. first_step: of the scalars to come. files is not kept.
+  // wall_time_s: seconds since 1970. first_step: of the scalars to come. Leaves no file if it
+  // fails. files is not kept.
   static Result<std::unique_ptr<TensorBoardWriter>> Create(FileSystem& files,
                                                            const std::string& directory,
                                                            std::string_view host,
@@ -74,6 +75,9 @@ class TensorBoardWriter {
   const std::string path_;
   std::unique_ptr<WritableFile> file_;
 };
+
+// Whether a file in a run's directory is an event file, by its name.
+bool IsEventFile(std::string_view name);
 
 // Removes the event files of earlier runs in a directory, because readers keep the first set of
 // hyper-parameters that they find.

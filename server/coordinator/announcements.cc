@@ -58,7 +58,7 @@ wire::JobStatus StatusOf(const JobState& job, TimeUs now) {
   status.set_job_name(job.start.identity.job_name);
   status.set_generation(generation.number);
   status.set_phase(kPhases[static_cast<int>(job.phase)]);
-  status.set_last_checkpoint(job.saving.checkpoints().last());
+  job.saving.Describe(&status);
   if (!IsOver(job.phase)) status.set_waits_for(WaitsFor(job, now));
   job.progress.Describe(now, std::max(job.version, generation.start_version), job.plan,
                         TypicalRound(leases, job.members().Takers(leases)), &status);

@@ -75,6 +75,7 @@ void Coordinator::Apply(const std::optional<MemberEvent>& event, StepContext* co
     case MemberEvent::Kind::kServerJoined:
       if (!job_.recovery.undecided() || !job_.recovery.Decide(job_.members().servers, context))
         return;
+      BeginRun(context);
       job_.phase = Phase::kTraining;  // the other processes go on where they are
       job_.clock.Moved(context->now);
       job_.membership.MarkRecovering(0);
@@ -111,6 +112,7 @@ void Coordinator::TakeOver(int64_t version, const Directive& directive, StepCont
   job_.version = version;
   job_.clock.Moved(context->now);
   job_.progress.TakeOver(version, *directive.state, context);
+  job_.ending.FinishAt(job_.progress.stops_at());
   job_.manifests.TakeOver(*directive.state);
   job_.saving.CountFrom(context->now);
   job_.ending.TakeOver(version, directive, job_.plan->rounds(), &job_.saving);
@@ -183,6 +185,7 @@ Directive Coordinator::OnVersion(int64_t version, const MetricSums& metrics, Ste
   job_.version = version;
   job_.clock.OnClosed(now);
   if (metrics.samples > 0) job_.progress.OnRound(*job_.plan, version, metrics, context);
+  job_.ending.FinishAt(job_.progress.stops_at());
   job_.saving.SetProgress(version, job_.progress.Snapshot(now));
   Apply(job_.leasing.OnVersion(version, version == job_.ending.stop().version(), job_.members()),
         context);
@@ -220,14 +223,26 @@ void Coordinator::OnSaved(const PeerName& from, const wire::Header& header, Step
   const Status saved = job_.saving.OnSaved(*server, header, job_.manifests, generation(),
                                            job_.recovery.restored(), job_.plan, context);
   if (saved.ok()) return;
-  Apply(job_.ending.OnSaveFailed(header.round(), saved.message(), job_.plan->rounds(), &job_.saving,
-                                 context->now),
-        context);
+  const Effects effects = job_.ending.OnSaveFailed(header.round(), saved.message(),
+                                                   job_.plan->rounds(), &job_.saving, context->now);
+  TellSavingHealth(header.round(), context);
+  Apply(effects, context);
+}
+
+// A version that is ordered again writes over its files.
+void Coordinator::TellSavingHealth(int64_t version, StepContext* context) {
+  const std::string& why = job_.saving.failure();
+  const bool is_last = job_.ending.why() || job_.saving.last_save().Insists(version);
+  if (!why.empty() && !is_last) context->Do(DropCheckpointAction{version});
+  if (saving_fails_ == !why.empty()) return;
+  saving_fails_ = !why.empty();
+  context->Do(SavingHealthAction{version, why, job_.saving.checkpoints().last()});
 }
 
 void Coordinator::On(const CheckpointCommitted& committed, StepContext* context) {
   const Effects effects = job_.ending.OnCommitted(committed.version, committed.status,
                                                   job_.plan->rounds(), &job_.saving, context->now);
+  TellSavingHealth(committed.version, context);
   FinishIfDone(context);
   Apply(effects, context);
 }
@@ -257,12 +272,30 @@ TimeUs Coordinator::Tick(const ShardStatus&, StepContext* context) {
   return ticked_at_ + kServerTick;
 }
 
+void Coordinator::BeginRun(StepContext* context) {
+  if (run_began_) return;
+  run_began_ = true;
+  context->Do(BeginRunAction{generation().number});
+}
+
+void Coordinator::On(const RunBegun& begun, StepContext* context) {
+  moves_results_ = false;
+  if (!begun.status.ok()) Fail(begun.status, context);
+}
+
+// No checkpoint may be saved before those of the earlier run are moved.
 void Coordinator::TickWaiting(StepContext* context) {
+  if (moves_results_) return;
   const std::optional<Status> decided =
       job_.start_gate.Tick(job_.recovery, job_.membership, job_.plan.has_value(),
                            job_.ending.stop().requested(), context->now);
   if (decided && !decided->ok()) Fail(*decided, context);
   if (!decided || !decided->ok()) return;
+  const ResumeFrom::Kind from = job_.start.experiment.checkpoint.resume.kind;
+  const bool sets_aside = from == ResumeFrom::Kind::kNever || from == ResumeFrom::Kind::kRound;
+  moves_results_ = sets_aside && !run_began_;
+  BeginRun(context);
+  if (moves_results_) return;
   job_.phase = Phase::kTraining;
   job_.clock.Moved(context->now);
   job_.saving.CountFrom(context->now);

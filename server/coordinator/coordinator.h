@@ -73,10 +73,14 @@ class Coordinator : public Role {
   void On(const CheckpointCommitted& committed, StepContext* context);
   void On(const CheckpointChosen& chosen, StepContext* context);
   void On(const GenerationReserved&, StepContext*) { job_.recovery.OnReserved(); }
+  void On(const RunBegun& begun, StepContext* context);
   void On(const EvaluationKept&, StepContext* context) {
     job_.saving.OnKept();
     FinishIfDone(context);
   }
+  // A checkpoint was saved, or failed: tells if that changes whether checkpoints can be saved.
+  void TellSavingHealth(int64_t version, StepContext* context);
+  void BeginRun(StepContext* context);
   void TickWaiting(StepContext* context);
   void TickTraining(StepContext* context);
   void EndWith(const std::string& why, StepContext* context);
@@ -85,6 +89,9 @@ class Coordinator : public Role {
 
   JobState job_;
   StatusReplies status_replies_;
+  bool run_began_ = false;      // BeginRunAction, once in a process
+  bool moves_results_ = false;  // training waits for RunBegun
+  bool saving_fails_ = false;   // as last told
   TimeUs ticked_at_;
 };
 

@@ -23,11 +23,14 @@ JobState::JobState(CoordinatorStart of, std::optional<checkpoint::Manifest> rest
       shutdown(start.experiment.checkpoint.HasPrivateDisks()
                    ? std::max(FromSeconds(start.experiment.checkpoint.grace_s), Shutdown::kLimit)
                    : Shutdown::kLimit),
-      progress({.schedule = start.experiment.schedule,
-                .epochs = start.experiment.job.epochs,
-                .points_per_epoch = start.experiment.output.points_per_epoch,
-                .keeps_versions_twice = start.experiment.cluster.KeepsVersionsTwice()},
-               recovery.restored(), now) {
+      progress(
+          {.schedule = start.experiment.schedule,
+           .epochs = start.experiment.job.epochs,
+           .points_per_epoch = start.experiment.output.points_per_epoch,
+           .keeps_versions_twice = start.experiment.cluster.KeepsVersionsTwice(),
+           .stop_rule = {start.experiment.PatienceInEpochs(), start.experiment.job.patience_metric,
+                         start.experiment.job.min_improvement}},
+          recovery.restored(), now) {
   manifests.StartFrom(recovery.restored());
   if (!start.finished) return;
   phase = Phase::kFinished;

@@ -146,7 +146,7 @@ TimeUs Ending::SaveLimit(int64_t version) const {
 
 Effects Ending::OnSaveFailed(int64_t version, const std::string& why, int64_t rounds,
                              Saving* saving, TimeUs now) {
-  saving->Failed(version, why);
+  saving->Failed(version, why, now);
   if (why_) {
     save_again_at_ = now + kSaveAgain;
     return {};
@@ -236,7 +236,7 @@ bool Shutdown::IsOver(const MemberTable& members, TimeUs now) {
 
 Status Shutdown::Outcome(Phase phase, const StopPoint& stop) const {
   if (phase == Phase::kFailed) return failure_;
-  if (stop.version() < 0) return OkStatus();
+  if (stop.version() < 0 || stop.finishes()) return OkStatus();
   return Unavailable("stopped after round " + std::to_string(stop.version()) +
                      ", which is saved: start the job again to go on from there");
 }
@@ -249,7 +249,7 @@ void Shutdown::FillIn(Phase phase, const StopPoint& stop, int64_t version,
   }
   wire::Orders* orders = header->mutable_orders();
   orders->set_finished(phase == Phase::kFinished);
-  orders->set_stopped(phase == Phase::kFinished && stop.version() >= 0);
+  orders->set_stopped(phase == Phase::kFinished && stop.version() >= 0 && !stop.finishes());
   // For workers that join now: the directive with the stop was sent with the version before. Orders
   // do not name the stop earlier: if server 0 died before that version was kept twice, its
   // successor would not know of the stop, but workers would.

@@ -120,7 +120,8 @@ class StartGate {
   TimeUs enough_at_;  // the last time with enough workers to train; since_ if there was none
 };
 
-// Stop point: the version at which a job stops before its end, if it was told to.
+// Stop point: the version at which a job stops before its end, if it was told to, or with which it
+// ends early (job.patience).
 //
 // It is settled when a round starts, and travels with that round's directive, so that every process
 // stops at the same version.
@@ -136,12 +137,16 @@ class StopPoint {
     return requested_ && (version_ < 0 || version_ != version);
   }
   bool IsReachedBy(int64_t version) const { return version_ >= 0 && version >= version_; }
+  // The job ends early with a version, as done; 0: it does not.
+  void FinishAt(int64_t version) { finish_at_ = version; }
+  // The stop is the end of the job.
+  bool finishes() const { return version_ >= 0 && version_ == finish_at_; }
   // The version that a job of so many rounds ends with.
   int64_t LastOf(int64_t rounds) const { return version_ >= 0 ? version_ : rounds; }
 
   // A round that makes `next` starts: returns whether the job stops then.
   bool Direct(int64_t next, int64_t rounds) {
-    if (!requested_ || version_ >= 0 || next >= rounds) return false;
+    if (version_ >= 0 || next >= rounds || !(requested_ || next == finish_at_)) return false;
     version_ = next;
     return true;
   }
@@ -153,6 +158,7 @@ class StopPoint {
  private:
   bool requested_ = false;
   int64_t version_ = -1;
+  int64_t finish_at_ = 0;
 };
 
 // Ending: when a job ends, and which version is saved before: at its last round, at its stop point,
@@ -166,6 +172,8 @@ class Ending {
   Ending(TimeUs grace, TimeUs stall_timeout) : grace_(grace), stall_timeout_(stall_timeout) {}
 
   void RequestStop() { stop_.Request(); }
+  // Early stopping: the job ends with a version; 0: it does not.
+  void FinishAt(int64_t version) { stop_.FinishAt(version); }
   const StopPoint& stop() const { return stop_; }
   // Why the job fails once its state is saved; nullopt: the job goes on.
   const std::optional<Status>& why() const { return why_; }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "common/checkpoint/health.h"
 #include "common/settings/option_value.h"
 #include "server/protocol/messages.h"
 
@@ -100,6 +101,13 @@ EpochLedger::EpochLedger(const wire::CoordinatorState& state, const MetricList& 
 
 void EpochLedger::StartFrom(const checkpoint::Progress& progress) {
   samples_ = progress.samples();
+  judged_.Clear();
+  if (progress.has_first_loss()) judged_.set_first_loss(progress.first_loss());
+  if (progress.has_lowest_loss()) judged_.set_lowest_loss(progress.lowest_loss());
+  if (progress.has_best_score()) judged_.set_best_score(progress.best_score());
+  judged_.set_best_epoch(progress.best_epoch());
+  judged_.set_best_metric(progress.best_metric());
+  judged_.set_stops_at(progress.stops_at());
   last_ = ReadSums(progress.last());
   epoch_ = ReadSums(progress.epoch());
   ended_epoch_ = ReadSums(progress.ended_epoch());
@@ -107,7 +115,7 @@ void EpochLedger::StartFrom(const checkpoint::Progress& progress) {
 }
 
 checkpoint::Progress EpochLedger::progress() const {
-  checkpoint::Progress progress;
+  checkpoint::Progress progress = judged_;
   progress.set_samples(samples_);
   WriteSums(last_, progress.mutable_last());
   WriteSums(epoch_, progress.mutable_epoch());
@@ -145,6 +153,8 @@ std::optional<MetricSums> EpochLedger::AddRound(const JobPlan& plan, int64_t ver
   const RoundPlan round = plan.Round(version - 1);
   samples_ = plan.SamplesAt(version);
   last_ = metrics;
+  WriteSums(last_, judged_.mutable_last());
+  NoteLoss(metrics_, &judged_);
   AddToEpoch(plan, round, metrics);
   point_.Add(metrics);
   if (!plan.EndsPart(round, points_per_epoch)) return std::nullopt;
@@ -168,7 +178,8 @@ bool EpochLedger::Waits(const JobPlan& plan, int64_t version, int partition) con
 
 std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan, int64_t version,
                                                              int partition,
-                                                             const MetricSums& metrics) {
+                                                             const MetricSums& metrics,
+                                                             const StopRule& rule, int classes) {
   const int epoch = plan.EvaluatedEpoch(version);
   const auto train = ended_.find(epoch);
   if (train == ended_.end()) return std::nullopt;  // reported already
@@ -178,10 +189,43 @@ std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan
 
   last_validation_ = {};
   for (const auto& [p, part] : parts) last_validation_.Add(part);  // in partition order
-  Epoch complete{epoch, train->second, last_validation_};
+  Epoch complete{epoch, train->second, last_validation_, "", ""};
+  complete.trouble = TroubleOf({epoch + 1, train->second, last_validation_}, progress(), metrics_,
+                               classes, version == plan.rounds());
+  complete.early_stop = JudgeEarlyStop(plan, version, epoch, rule);
   evaluations_.erase(epoch);
   ended_.erase(train);
   return complete;
+}
+
+std::string EpochLedger::JudgeEarlyStop(const JobPlan& plan, int64_t version, int epoch,
+                                        const StopRule& rule) {
+  const Metric* const metric = metrics_.Find(rule.metric);
+  if (rule.patience == 0 || metric == nullptr || last_validation_.samples == 0) return "";
+  if (judged_.best_metric() != rule.metric) {
+    judged_.set_best_metric(rule.metric);
+    judged_.clear_best_score();
+    judged_.set_best_epoch(epoch);
+  }
+  const auto figure = MetricList::FigureOf(*metric, last_validation_);
+  if (figure && std::isfinite(*figure)) {
+    const double score = metric->more_is_better ? *figure : -*figure;
+    if (!judged_.has_best_score() || score > judged_.best_score() + rule.min_improvement) {
+      judged_.set_best_score(score);
+      judged_.set_best_epoch(epoch + 1);
+      return "";
+    }
+  }
+  const int64_t waited = int64_t{epoch} + 1 - judged_.best_epoch();
+  if (waited < rule.patience || stops_at() > version) return "";
+  if (version + kRoundsToStop >= plan.rounds()) return "";
+  judged_.set_stops_at(version + kRoundsToStop);
+  return "no better validation " + rule.metric + " for " + std::to_string(waited) +
+         (waited == 1 ? " epoch" : " epochs") +
+         (judged_.has_best_score() ? ", since epoch " + std::to_string(judged_.best_epoch()) +
+                                         " (" + FigureText(std::abs(judged_.best_score())) + ")"
+                                   : "") +
+         ": the job ends with round " + std::to_string(stops_at()) + " (job.patience)";
 }
 
 std::vector<int> EpochLedger::Unevaluated(int partitions) const {
@@ -207,6 +251,7 @@ void TrainingProgress::OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t 
   metrics_ = spec.metrics;
   ledger_.Start(plan, start_version, metrics_);
   validation_samples_ = spec.validation_samples;
+  classes_ = spec.classes;
   if (auto schedule = Schedule::Make(settings_.schedule, spec.train_samples, settings_.epochs);
       schedule.ok()) {
     schedule_ = *schedule;
@@ -247,11 +292,13 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
   }
   if (evaluated.is_new && settings_.keeps_versions_twice) held_.Hold(version, partition, newest);
   held_.Answer(from, header, context);
-  evaluated.epoch = ledger_.AddEvaluation(*plan, version, partition, sums);
+  evaluated.epoch =
+      ledger_.AddEvaluation(*plan, version, partition, sums, settings_.stop_rule, classes_);
   if (evaluated.epoch) {
+    trouble_ = evaluated.epoch->trouble;
     context->Do(EpochEvaluatedAction{evaluated.epoch->epoch, metrics_, evaluated.epoch->train,
-                                     evaluated.epoch->validation, version,
-                                     plan->SamplesAt(version)});
+                                     evaluated.epoch->validation, version, plan->SamplesAt(version),
+                                     evaluated.epoch->trouble, evaluated.epoch->early_stop});
   }
   return evaluated;
 }
@@ -264,6 +311,7 @@ void TrainingProgress::GoBack() {
 void TrainingProgress::StartFrom(const std::optional<checkpoint::Manifest>& restored,
                                  const std::optional<JobPlan>& plan) {
   ledger_ = restored ? EpochLedger(*restored) : EpochLedger();
+  trouble_ = restored ? restored->evaluation().trouble() : "";
   if (plan) ledger_.Start(*plan, restored ? restored->version() : 0, metrics_);
 }
 
@@ -292,6 +340,7 @@ void TrainingProgress::Describe(TimeUs now, int64_t version, const std::optional
   status->set_elapsed_seconds(ElapsedSeconds(now));
   status->set_round(version);
   status->set_epochs(settings_.epochs);
+  status->set_trouble(trouble_);
   AddFigures(metrics_.FiguresOf(ledger_.last_round()), status->mutable_figures());
   AddFigures(metrics_.FiguresOf(ledger_.last_validation()), status->mutable_validation_figures());
   const auto rate = rate_.SamplesPerSecond(now);

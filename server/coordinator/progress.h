@@ -99,7 +99,18 @@ class EpochLedger {
   struct Epoch {
     int epoch = 0;
     MetricSums train, validation;
+    std::string trouble;     // TroubleOf (health.h)
+    std::string early_stop;  // why the job ends early with stops_at(); "": it does not
   };
+  // Early stopping (job.patience).
+  struct StopRule {
+    int patience = 0;  // epochs; 0: none
+    std::string metric{};
+    double min_improvement = 0;
+  };
+  // Rounds after the evaluation of a version until the job can stop: the round that starts from the
+  // version has its directive before the version is evaluated.
+  static constexpr int64_t kRoundsToStop = 2;
 
   EpochLedger() = default;
   // The ledger of a job that goes on from a checkpoint. Progress.elapsed_seconds is not read.
@@ -125,8 +136,11 @@ class EpochLedger {
   // A partition has evaluated its slice with `version`, which ends an epoch that is evaluated. A
   // second report of the partition changes nothing. Returns the epoch if that was the last
   // partition.
+  // classes: that the network tells apart.
   std::optional<Epoch> AddEvaluation(const JobPlan& plan, int64_t version, int partition,
-                                     const MetricSums& metrics);
+                                     const MetricSums& metrics, const StopRule& rule, int classes);
+  // The version with which the job ends early; 0: none.
+  int64_t stops_at() const { return judged_.stops_at(); }
 
   // The fields for a checkpoint, except elapsed_seconds.
   checkpoint::Progress progress() const;
@@ -144,8 +158,10 @@ class EpochLedger {
  private:
   void StartFrom(const checkpoint::Progress& progress);
   void AddToEpoch(const JobPlan& plan, const RoundPlan& round, const MetricSums& metrics);
+  std::string JudgeEarlyStop(const JobPlan& plan, int64_t version, int epoch, const StopRule& rule);
 
-  MetricList metrics_;  // of all sums here
+  MetricList metrics_;           // of all sums here
+  checkpoint::Progress judged_;  // first_loss, lowest_loss, best_*, stops_at
   int64_t samples_ = 0;
   MetricSums last_;                  // of the last round
   MetricSums epoch_;                 // of the epoch that is trained
@@ -164,6 +180,7 @@ class TrainingProgress {
     int epochs = 1;
     int points_per_epoch = 1;  // of the curves
     bool keeps_versions_twice = false;
+    EpochLedger::StopRule stop_rule{};
   };
   // Result of an evaluation that a worker sent.
   struct Evaluated {
@@ -206,6 +223,8 @@ class TrainingProgress {
   bool complete() const { return ledger_.complete(); }
   // Partitions that have not evaluated the first epoch that waits for its evaluation.
   std::vector<int> Unevaluated(int partitions) const { return ledger_.Unevaluated(partitions); }
+  // The version with which the job ends early; 0: none.
+  int64_t stops_at() const { return ledger_.stops_at(); }
   // For a checkpoint.
   checkpoint::Progress Snapshot(TimeUs now) const;
   // For a later coordinator; without the fields of other parts.
@@ -225,6 +244,8 @@ class TrainingProgress {
 
   Settings settings_;
   int64_t validation_samples_ = 0;
+  int classes_ = 0;      // that the network tells apart
+  std::string trouble_;  // of the last evaluated epoch
   MetricList metrics_;
   TimeUs started_;
   double elapsed_before_ = 0;  // seconds, of earlier runs

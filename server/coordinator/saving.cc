@@ -9,6 +9,7 @@
 #include "common/base/printable.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
+#include "common/checkpoint/health.h"
 #include "common/checkpoint/manifest.h"
 #include "common/checkpoint/origin.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr size_t kBehind = 2;  // checkpoints under way
 constexpr TimeUs kRetryPause = 5 * kSecond;
+constexpr TimeUs kPauseAfterFailure = 30 * kSecond;  // before a later version is saved
 constexpr size_t kLongestFailure = 1000;
 
 }  // namespace
@@ -153,6 +155,7 @@ checkpoint::File Manifests::FileOf(int server, uint32_t generation,
                               static_cast<uint32_t>(identity_.servers), generation));
   file.set_bytes(saved.bytes());
   file.set_crc32c(saved.crc32c());
+  file.set_not_finite(saved.not_finite());
   if (!private_disks_) return file;
   const Range range = map_.ServerRange(server);
   file.set_begin(range.begin);
@@ -195,6 +198,7 @@ void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Ma
     *manifest->mutable_continuations() = restored->continuations();
     NoteChangesOfNetworkAndData(*restored, spec_, plan, manifest);
   }
+  manifest->set_diverged(DivergenceOf(*manifest, spec_.metrics));
   if (origin_) *manifest->mutable_origin() = *origin_;
   const int epoch = plan.EvaluatedEpoch(manifest->version());
   if (epoch >= 0 && spec_.validation_samples > 0) {
@@ -210,7 +214,8 @@ void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Ma
 bool Saving::Direct(const JobPlan& plan, int64_t next, bool wanted, MembershipTracker* membership,
                     TimeUs now) {
   bool save = next == plan.rounds();
-  const bool due = IsSaveDue(options_, plan, next, since_, now);
+  const bool due =
+      IsSaveDue(options_, plan, next, since_, now) || (failures_ > 0 && now >= retry_at_);
   if (!save && !checkpoints_.IsBehind()) {
     const bool leaves = membership->LetServersLeaveAt(
         next, [this](int64_t version) { return checkpoints_.Secures(version); });
@@ -255,16 +260,21 @@ Status Saving::OnSaved(int server, const wire::Header& header, const Manifests& 
 }
 
 void Saving::Committed(int64_t version) {
+  failure_.clear();
+  failures_ = 0;
   checkpoints_.Committed(version);
   last_save_.OnSaved(version);
   LOG(INFO) << "checkpoint of round " << version << " is complete";
 }
 
 // Training goes on without the checkpoint, unless the job ends with it (Ending).
-void Saving::Failed(int64_t version, const std::string& why) {
+void Saving::Failed(int64_t version, const std::string& why, TimeUs now) {
   checkpoints_.Failed(version);
-  LOG(ERROR) << "checkpoint of round " << version << " failed: " << why
-             << "; the last good one is of round " << checkpoints_.last();
+  failure_ = why;
+  ++failures_;
+  retry_at_ = now + kPauseAfterFailure;
+  LOG(INFO) << "checkpoint of round " << version << " failed: " << why
+            << "; the last good one is of round " << checkpoints_.last();
 }
 
 // The manifest may be written already, or may be of the checkpoint that the job goes on from.
@@ -273,6 +283,7 @@ void Saving::KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version,
   checkpoint::Evaluation evaluation;
   evaluation.set_epoch(epoch.epoch + 1);
   WriteSums(epoch.validation, evaluation.mutable_sums());
+  evaluation.set_trouble(epoch.trouble);
   checkpoints_.SetEvaluation(version, evaluation);
   // A manifest of an earlier generation is of rounds that the job went back from.
   const uint32_t since = version == generation.start_version ? 0 : generation.since;
@@ -298,6 +309,12 @@ void Saving::FillIn(const ServerMember& server, wire::Orders* orders) const {
   orders->set_save_partial(order.partial);
   if (checkpoints_.last() >= 0) orders->set_complete(checkpoints_.last());
   orders->set_released(server.leaves_at >= 0 && checkpoints_.last() >= server.leaves_at);
+}
+
+void Saving::Describe(wire::JobStatus* status) const {
+  status->set_last_checkpoint(checkpoints_.last());
+  status->set_checkpoint_failure(failure_);
+  status->set_checkpoint_failures(failures_);
 }
 
 }  // namespace kumo

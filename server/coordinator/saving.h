@@ -15,8 +15,9 @@
 //   ordered at once (OrderNow).
 // - When a version has all its files, older versions that are still under way are given up: a
 //   manifest that was written late would pass for the newest.
-// - A failed checkpoint is given up, and training goes on; only the version that the job ends with
-//   is ordered again, until it is saved or a limit is over.
+// - A failed checkpoint is given up, and training goes on. A later version is saved in its place
+//   after a pause, whatever the settings say. Only the version that the job ends with is ordered
+//   again, until it is saved or a limit is over.
 // - Files count by attempt: a repeated order writes over the files of an earlier one.
 #pragma once
 
@@ -201,7 +202,9 @@ class Saving {
                  const Generation& generation, const std::optional<checkpoint::Manifest>& restored,
                  const std::optional<JobPlan>& plan, StepContext* context);
   void Committed(int64_t version);
-  void Failed(int64_t version, const std::string& why);
+  void Failed(int64_t version, const std::string& why, TimeUs now);
+  // Why the newest attempts failed; "": the newest attempt succeeded, or there was none.
+  const std::string& failure() const { return failure_; }
   // An epoch that ended with `version` has been evaluated.
   void KeepEvaluation(const EpochLedger::Epoch& epoch, int64_t version,
                       const Generation& generation, StepContext* context);
@@ -223,6 +226,8 @@ class Saving {
 
   // Orders of a server.
   void FillIn(const ServerMember& server, wire::Orders* orders) const;
+  // The newest checkpoint, and failures since.
+  void Describe(wire::JobStatus* status) const;
 
  private:
   Experiment::CheckpointOptions options_;
@@ -230,6 +235,9 @@ class Saving {
   Checkpoints checkpoints_;
   LastSave last_save_;
   int being_kept_ = 0;  // evaluations that are being written into manifests
+  std::string failure_;
+  int failures_ = 0;     // since the newest complete checkpoint
+  TimeUs retry_at_ = 0;  // while failures_ > 0: the next version is saved from then on
 };
 
 }  // namespace kumo

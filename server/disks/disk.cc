@@ -10,6 +10,7 @@
 #include "common/checkpoint/continuation.h"
 #include "common/checkpoint/final_model.h"
 #include "common/checkpoint/resume_point.h"
+#include "server/disks/earlier_runs.h"
 #include "server/disks/generation_file.h"
 
 namespace kumo {
@@ -69,6 +70,24 @@ void Disk::KeepEvaluation(const KeepEvaluationAction& keep) {
   const Status kept = WriteEvaluation(*files_, folder_, keep.version, keep.since, keep.evaluation);
   if (!kept.ok()) LOG(WARNING) << kept.message();
   if (!experiment_.checkpoint.best.empty()) Prune();  // the best checkpoint may be another one now
+}
+
+void Disk::Drop(const DropCheckpointAction& drop) {
+  const Status dropped = RemoveUnfinished(*files_, folder_, drop.version);
+  if (!dropped.ok()) LOG(WARNING) << dropped.message();
+}
+
+Result<SetAside> Disk::BeginRun(const std::string& run) {
+  const std::string& output = experiment_.output.directory;
+  SetAside aside;
+  if (experiment_.checkpoint.resume.never()) {
+    aside.whole = true;
+    KUMO_ASSIGN_OR_RETURN(aside.folder, SetRunAside(*files_, output));
+  } else if (const auto round = RoundToResume(experiment_)) {
+    KUMO_ASSIGN_OR_RETURN(aside.folder, SetLaterRoundsAside(*files_, output, *round));
+  }
+  KUMO_RETURN_IF_ERROR(MarkBegun(*files_, output, run));
+  return aside;
 }
 
 // --- Servers with disks of their own.
@@ -135,7 +154,7 @@ std::optional<SurveySettings> Disk::NeededSurvey(const JobIdentity& identity) co
 void Disk::Enter(const EnterGenerationAction& enter) {
   KeepGeneration(*files_, experiment_, enter.generation);
   if (!enter.anew || committed_ >= 0) return;
-  const Result<bool> aside = SetCheckpointsAside(*files_, folder_);
+  const Result<std::string> aside = SetRunAside(*files_, experiment_.output.directory);
   if (!aside.ok()) LOG(WARNING) << aside.status().message();
 }
 

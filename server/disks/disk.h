@@ -21,6 +21,12 @@
 
 namespace kumo {
 
+// What a run has moved to the earlier runs at its beginning.
+struct SetAside {
+  std::string folder;  // "": nothing
+  bool whole = false;  // the whole run until now; else the rounds after the one to go on from
+};
+
 class Disk {
  public:
   // files is borrowed for life.
@@ -36,6 +42,9 @@ class Disk {
   // checkpoint.keep.
   Status Commit(checkpoint::Manifest manifest);
   void KeepEvaluation(const KeepEvaluationAction& keep);
+  void Drop(const DropCheckpointAction& drop);
+  // run: name of this run; "": none.
+  Result<SetAside> BeginRun(const std::string& run);
   // For servers with disks of their own.
   // Settings of a survey of the other servers' disks, for server 0 at its start; nullopt if none is
   // needed: a single server, a shared disk, a job that starts anew, or a disk that has lost

@@ -155,8 +155,8 @@ ServerActions ServerNode::OnSaved(uint32_t generation, int64_t version, int atte
 void ServerNode::ReportSaved(int64_t version, int attempt, const Result<SavedShardFile>& file,
                              StepContext* context) {
   if (!file.ok()) {
-    LOG(ERROR) << "could not save the checkpoint of round " << version << ": "
-               << file.status().message();
+    LOG(INFO) << "could not save the checkpoint of round " << version << ": "
+              << file.status().message();
   }
   TellRole(SavedHeader(version, attempt, file), context);
 }

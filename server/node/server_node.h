@@ -45,6 +45,7 @@ struct ServerNodeSettings {
   std::optional<checkpoint::Manifest> restored;
   bool finished = false;             // the job is done: `restored` was its last checkpoint
   uint64_t folder = 0;               // server 0: token in output.directory (CoordinatorStart)
+  std::string run;                   // name of this run (earlier_runs.h); "": none
   std::optional<MemoryRoom> memory;  // that this process may take, if it is known
 };
 

@@ -92,6 +92,18 @@ struct KeepEvaluationAction {
   checkpoint::Evaluation evaluation;
 };
 
+// The checkpoint of a version could not be saved, and is given up. Remove what is left of it.
+struct DropCheckpointAction {
+  int64_t version = 0;
+};
+
+// The job has passed all checks, and training is about to begin in this process. Open the curves;
+// if checkpoint.resume says so, move the results that the job does not go on from to the earlier
+// runs first (server/disks/earlier_runs.h). Answer with RunBegun.
+struct BeginRunAction {
+  uint32_t generation = 0;
+};
+
 // --- Servers with disks of their own (checkpoint.disks = private; server/disks).
 
 // Fill in the disk's part of the reply (Disk::Answer), then send the reply.
@@ -139,6 +151,12 @@ struct WentOnAction {
   int64_t version = 0;
   int64_t samples = 0;
 };
+// Checkpoints can no longer be saved, or can be saved again.
+struct SavingHealthAction {
+  int64_t version = 0;  // whose checkpoint failed, or was saved again
+  std::string why;      // "": saved again
+  int64_t last = -1;    // version of the newest complete checkpoint; -1: there is none
+};
 // The job began with weights of another one. The texts are printable.
 struct StartedFromAction {
   checkpoint::Origin origin;
@@ -161,8 +179,10 @@ struct EpochEvaluatedAction {
   MetricList metrics;
   MetricSums train;
   MetricSums validation;
-  int64_t version = 0;  // that the epoch ended with
-  int64_t samples = 0;  // that the version was trained on
+  int64_t version = 0;     // that the epoch ended with
+  int64_t samples = 0;     // that the version was trained on
+  std::string trouble;     // why the training gets nowhere; "": it does
+  std::string early_stop;  // why the job ends early; "": it does not
 };
 
 // The process has nothing left to do: ok if the job is done, else the reason.
@@ -174,9 +194,9 @@ using ServerAction =
     std::variant<SendAction, JoinAction, ComputeAction, SaveAction, RestoreAction,
                  ChooseCheckpointAction, ReserveGenerationAction, CommitAction,
                  KeepEvaluationAction, AnswerFromDiskAction, CheckFilesAction, WritePieceAction,
-                 KeepManifestAction, EnterGenerationAction, WentBackAction, WentOnAction,
-                 StartedFromAction, RoundClosedAction, CurvePointAction, EpochEvaluatedAction,
-                 ExitAction>;
+                 KeepManifestAction, EnterGenerationAction, DropCheckpointAction, BeginRunAction,
+                 SavingHealthAction, WentBackAction, WentOnAction, StartedFromAction,
+                 RoundClosedAction, CurvePointAction, EpochEvaluatedAction, ExitAction>;
 using ServerActions = std::vector<ServerAction>;
 
 // --- The driver's answers.
@@ -194,9 +214,13 @@ struct CheckpointChosen {
 struct GenerationReserved {};
 // To KeepEvaluationAction, also if writing failed.
 struct EvaluationKept {};
+// To BeginRunAction.
+struct RunBegun {
+  Status status;
+};
 // The coordinator's.
-using DiskAnswer =
-    std::variant<CheckpointCommitted, CheckpointChosen, GenerationReserved, EvaluationKept>;
+using DiskAnswer = std::variant<CheckpointCommitted, CheckpointChosen, GenerationReserved,
+                                EvaluationKept, RunBegun>;
 
 // To CheckFilesAction: the files among `wanted` that have to be fetched, or the error of a disk
 // that cannot be read.

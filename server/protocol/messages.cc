@@ -47,6 +47,7 @@ wire::Header SavedHeader(int64_t version, int attempt, const Result<SavedShardFi
   if (file.ok()) {
     saved->set_bytes(file->bytes);
     saved->set_crc32c(file->crc32c);
+    saved->set_not_finite(file->not_finite);
   } else {
     saved->set_failure(file.status().message());
   }

@@ -95,6 +95,16 @@ void JobRecorder::Say(std::string_view line) {
   if (recorder_) recorder_->Say(line);
 }
 
+Status JobRecorder::Begin(const SetAside& aside) {
+  earlier_ = aside.folder;
+  if (!earlier_.empty()) {
+    Say((aside.whole ? "starts anew; the run until now is in "
+                     : "the later rounds until now, with their curves, are in ") +
+        earlier_);
+  }
+  return recorder_ ? recorder_->Begin() : OkStatus();
+}
+
 void JobRecorder::Record(const StartedFromAction& started) {
   const checkpoint::Origin& origin = started.origin;
   for (const std::string& line : LinesOf(origin)) {
@@ -141,6 +151,9 @@ void JobRecorder::Record(const EpochEvaluatedAction& epoch, double elapsed_s) {
   if (const auto headline = epoch.metrics.Headline(epoch.validation)) last_ = headline;
   result.elapsed_seconds = elapsed_s;
   recorder_->Record(result);
+  if (!epoch.trouble.empty() && trouble_.empty()) LOG(WARNING) << epoch.trouble;
+  trouble_ = epoch.trouble;
+  if (!epoch.early_stop.empty()) recorder_->Say(epoch.early_stop);
 }
 
 void JobRecorder::ShowProgress(const wire::JobStatus& status, TimeUs now) {
@@ -157,6 +170,19 @@ void JobRecorder::SayWaitsFor(const std::string& waits) {
   }
 }
 
+void JobRecorder::Say(const SavingHealthAction& health) {
+  const std::string round = "round " + std::to_string(health.version);
+  if (health.why.empty()) {
+    Say("checkpoints are saved again: " + round);
+    return;
+  }
+  // Not by the log, which may be on the same full disk.
+  Say("warning: the checkpoint of " + round + " could not be saved: " + health.why +
+      "; the training continues and tries again; " +
+      (health.last < 0 ? "there is no checkpoint yet"
+                       : "the newest checkpoint is of round " + std::to_string(health.last)));
+}
+
 void JobRecorder::SayEnd(bool done, const wire::JobStatus& status, const Disk& disk,
                          const std::string& model) {
   const std::string& output = output_.directory;
@@ -165,14 +191,19 @@ void JobRecorder::SayEnd(bool done, const wire::JobStatus& status, const Disk& d
     recorder_->RecordDone();
     recorder_->Say("done: " + result + " after " + HumanDuration(status.elapsed_seconds()));
   }
+  if (!status.trouble().empty()) recorder_->Say("warning: " + status.trouble());
   if (!model.empty()) recorder_->Say("model   " + model);
   if (const auto best = disk.Best(); best.ok()) {
     recorder_->Say("best    " + JoinPath(disk.folder(), best->name()) + " (" +
                    DescribeEvaluation(*best) + ")");
   }
+  if (!earlier_.empty()) recorder_->Say("earlier " + earlier_);
   recorder_->Say("curves  " + output + " (tensorboard --logdir " + output + "; log.jsonl)");
   recorder_->Say("logs    " + JoinPath(output, "logs"));
-  if (Status flushed = recorder_->Flush(); !flushed.ok()) LOG(WARNING) << flushed.message();
+  if (Status flushed = recorder_->Flush(); !flushed.ok()) {
+    recorder_->Say("warning: " + flushed.message());
+    LOG(WARNING) << flushed.message();
+  }
 }
 
 }  // namespace kumo

@@ -33,6 +33,8 @@ class JobRecorder {
   // False on servers other than 0, which do not know the job's status either.
   bool records() const { return recorder_ != nullptr; }
 
+  // The run begins: opens the curves, and says what was moved to the earlier runs.
+  Status Begin(const SetAside& aside);
   void Record(const StartedFromAction& started);
   void Record(const WentBackAction& back);
   void Record(const WentOnAction& on);
@@ -47,6 +49,8 @@ class JobRecorder {
   // Says which processes the server waits for: on server 0 a line for the user, on others a warning
   // in the log.
   void SayWaitsFor(const std::string& waits);
+  // Says when checkpoints cannot be saved any more, and when they can again.
+  void Say(const SavingHealthAction& health);
   // Prints a line for the user; it is not logged.
   void Say(std::string_view line);
   // Prints the last lines: the result, and the paths of all output. done: the job is done. model:
@@ -58,6 +62,8 @@ class JobRecorder {
   const Experiment::Output output_;
   std::optional<MetricFigure> last_;  // headline figure of the last evaluation
   TimeUs next_progress_ = 0;
+  std::string trouble_;  // of the last evaluated epoch; "": none
+  std::string earlier_;  // folder of the results that the run does not go on from; "": none
 };
 
 }  // namespace kumo

@@ -73,6 +73,8 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
                              std::unique_ptr<RunRecorder> recorder, ProcessView* view)
     : clock_(clock),
       folder_(settings.folder),
+      run_(settings.run),
+      fails_if_diverged_(settings.experiment.job.fail_if_diverged),
       stops_(stops),
       transport_(std::move(transport)),
       recorder_(std::move(recorder), settings.experiment.output, settings.restored),
@@ -143,6 +145,9 @@ Status ServerService::Run() {
     const wire::JobStatus status = node_.Describe(clock_->NowUs());
     if (status.last_checkpoint() >= 0) LeaveModel(status.last_checkpoint());
     recorder_.SayEnd(exit_->ok(), status, disk_, model_);
+    if (exit_->ok() && fails_if_diverged_ && !status.trouble().empty()) {
+      exit_ = OutOfRange(status.trouble());
+    }
     monitor_.PublishEnd(status, transport_->counters(), *exit_, clock_->NowUs());
   }
   return *exit_;
@@ -302,6 +307,19 @@ void ServerService::Do(KeepManifestAction keep) {
 
 void ServerService::Do(const EnterGenerationAction& enter) {
   OnDisk([this, enter] { disk_.Enter(enter); });
+}
+
+void ServerService::Do(const DropCheckpointAction& drop) {
+  OnDisk([this, drop] { disk_.Drop(drop); });
+}
+
+void ServerService::Do(const BeginRunAction& begin) {
+  OnDisk([this, begin] {
+    Complete([this, generation = begin.generation, aside = disk_.BeginRun(run_)](TimeUs now) {
+      const Status begun = aside.ok() ? recorder_.Begin(*aside) : aside.status();
+      return node_.OnDiskAnswer(generation, RunBegun{begun}, now);
+    });
+  });
 }
 
 void ServerService::Do(const CurvePointAction& point) {

@@ -78,9 +78,12 @@ class ServerService {
   void Do(WritePieceAction write);
   void Do(KeepManifestAction keep);
   void Do(const EnterGenerationAction& enter);
+  void Do(const DropCheckpointAction& drop);
+  void Do(const BeginRunAction& begin);
   void Do(const WentBackAction& back) { recorder_.Record(back); }
   void Do(const WentOnAction& on) { recorder_.Record(on); }
   void Do(const StartedFromAction& started) { recorder_.Record(started); }
+  void Do(const SavingHealthAction& health) { recorder_.Say(health); }
   // Without effect: curves have points of several rounds, and the progress line asks the node. The
   // simulation checks the sums of each round.
   void Do(const RoundClosedAction&) {}
@@ -97,6 +100,8 @@ class ServerService {
 
   const Clock* const clock_;
   const uint64_t folder_;  // token in output.directory at the start
+  const std::string run_;  // name of this run; "": none
+  const bool fails_if_diverged_;
   StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
   JobRecorder recorder_;

@@ -249,7 +249,7 @@ TEST(GoingOn, FromANamedRoundTheLaterCheckpointsAreLeftForGood) {
       const Ended ended = job.Wait(id);
       EXPECT_EQ(ended.code, 0) << victim << ", " << id << ": " << ended.output;
     }
-    EXPECT_TRUE(files.Exists(folder + ".old"));
+    EXPECT_TRUE(files.Exists(job.output() + "/earlier/1/checkpoints"));
     return job.FinalWeights();
   };
   const std::vector<float> undisturbed = branch("");

@@ -174,7 +174,7 @@ class ServicesTest : public testing::Test {
         RunRecorderSettings record;
         record.directory = e.output.directory;
         if (settings.restored) record.resumed_round = settings.restored->version();
-        KUMO_ASSIGN_OR_RETURN(recorder, RunRecorder::Open(record, *files, &clock_, &console_));
+        recorder = std::make_unique<RunRecorder>(record, *files, &clock_, &console_);
         KUMO_ASSIGN_OR_RETURN(
             settings.generation,
             ReserveGeneration(*files, e, settings.restored ? settings.restored->generation() : 0));

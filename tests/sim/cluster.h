@@ -193,8 +193,11 @@ class Cluster {
   void Do(const std::shared_ptr<ServerProcess>& server, const WritePieceAction& write);
   void Do(const std::shared_ptr<ServerProcess>& server, const KeepManifestAction& keep);
   void Do(const std::shared_ptr<ServerProcess>& server, const EnterGenerationAction& enter);
+  void Do(const std::shared_ptr<ServerProcess>& server, const DropCheckpointAction& drop);
+  void Do(const std::shared_ptr<ServerProcess>& server, const BeginRunAction& begin);
   void Do(const std::shared_ptr<ServerProcess>& server, const WentBackAction& back);
   void Do(const std::shared_ptr<ServerProcess>&, const WentOnAction& on);
+  void Do(const std::shared_ptr<ServerProcess>&, const SavingHealthAction&) {}
   void Do(const std::shared_ptr<ServerProcess>&, const StartedFromAction&) {
   }  // no simulated job does
   void Do(const std::shared_ptr<ServerProcess>& server, RoundClosedAction closed);

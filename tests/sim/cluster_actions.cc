@@ -226,6 +226,19 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const EnterGenera
   server->disk->Enter(enter);
 }
 
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const DropCheckpointAction& drop) {
+  if (server->disk) server->disk->Drop(drop);
+}
+
+void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const BeginRunAction& begin) {
+  const Status begun = server->disk ? server->disk->BeginRun("").status() : OkStatus();
+  At(now_ + kWriteManifest, [this, server, generation = begin.generation, begun] {
+    In(server, [this, server, generation, begun] {
+      Perform(server, server->node->OnDiskAnswer(generation, RunBegun{begun}, now_));
+    });
+  });
+}
+
 void Cluster::ToMachine(const std::shared_ptr<ServerProcess>& server, const FilesAnswer& answer) {
   if (server->node) {
     Perform(server, server->node->OnFilesAnswer(answer, now_));

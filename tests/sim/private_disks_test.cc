@@ -208,7 +208,7 @@ TEST(PrivateDisks, AJobThatStartsAnewSetsEveryServersCheckpointsAside) {
   const SimResult result = RunJob(settings, &disk);
   ExpectFinished(result);
   EXPECT_EQ(First(result), 0);
-  EXPECT_TRUE(disk.own[1]->Exists(JoinPath("/out/checkpoints.old", former)));
+  EXPECT_TRUE(disk.own[1]->Exists(JoinPath("/out/earlier/1/checkpoints", former)));
   EXPECT_EQ(ListCheckpoints(*disk.own[1], kFolder)->size(), 1u);  // its own last one
 }
 

@@ -1,5 +1,7 @@
 #include "worker/training/opened_job.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "data/content_hash.h"
@@ -35,13 +37,28 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
   return OkStatus();
 }
 
-Status CheckBest(const Experiment& experiment, const MetricList& metrics) {
-  const std::string& best = experiment.checkpoint.best;
-  if (best.empty() || metrics.Find(best) != nullptr) return OkStatus();
-  return InvalidArgument("checkpoint.best = " + best + ", but the metrics of " +
-                         experiment.network.file + " are " + metrics.Names() +
-                         "; set checkpoint.best to one of these metrics or to none, or declare " +
-                         best + " in the loss (docs/networks.md)");
+constexpr int64_t kMostClasses = int64_t{1} << 30;
+
+Status CheckMetric(const char* key, const std::string& metric, const Experiment& experiment,
+                   const MetricList& metrics) {
+  if (metrics.Find(metric) != nullptr) return OkStatus();
+  return InvalidArgument(std::string(key) + " = " + metric + ", but the metrics of " +
+                         experiment.network.file + " are " + metrics.Names() + "; set " + key +
+                         " to one of these metrics, or declare " + metric +
+                         " in the loss (docs/networks.md)");
+}
+
+Status CheckMetrics(const Experiment& experiment, const MetricList& metrics,
+                    int64_t validation_samples) {
+  if (const std::string& best = experiment.checkpoint.best; !best.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckMetric("checkpoint.best", best, experiment, metrics));
+  }
+  if (experiment.job.patience == 0) return OkStatus();
+  if (validation_samples == 0) {
+    return InvalidArgument("job.patience = " + std::to_string(experiment.job.patience) +
+                           ", but there is no validation set; give one or set job.patience = 0");
+  }
+  return CheckMetric("job.patience_metric", experiment.job.patience_metric, experiment, metrics);
 }
 
 Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& network,
@@ -51,6 +68,7 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& netwo
   JobSpec spec;
   KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(job.net->tensors()));
   spec.metrics = job.net->metrics();
+  spec.classes = static_cast<int>(std::min<int64_t>(job.net->classes(), kMostClasses));
   spec.train_samples = train.size();
   spec.validation_samples = validation.size();
   KUMO_ASSIGN_OR_RETURN(spec.train.hash, ContentHash(train));
@@ -80,7 +98,8 @@ Result<OpenedJob> OpenJob(const Experiment& experiment, const model::Network& ne
   KUMO_ASSIGN_OR_RETURN(job.rooms, MinibatchRooms::Of(experiment, job.datasets.train->size(),
                                                       job.datasets.validation->size()));
   KUMO_ASSIGN_OR_RETURN(job.net, Net::Make(network, job.rooms.largest(), job.backend.get()));
-  KUMO_RETURN_IF_ERROR(CheckBest(experiment, job.net->metrics()));
+  KUMO_RETURN_IF_ERROR(
+      CheckMetrics(experiment, job.net->metrics(), job.datasets.validation->size()));
   KUMO_RETURN_IF_ERROR(ConnectData(experiment, job));
   job.optimiser = MakeOptimiser(experiment.optimiser);
   KUMO_ASSIGN_OR_RETURN(job.spec, SpecOf(experiment, network, job));

@@ -168,7 +168,11 @@ function showStatus(status) {
   byId('job').textContent = status.job_name;
   byId('phase').textContent = status.phase;
   byId('phase').className = 'phase ' + status.phase;
-  byId('waits').textContent = status.waits_for ? 'waits for ' + status.waits_for : '';
+  byId('waits').textContent = [
+    status.waits_for && 'waits for ' + status.waits_for,
+    status.trouble,
+    status.checkpoint_failure && 'the newest checkpoint failed: ' + status.checkpoint_failure,
+  ].filter(Boolean).join('; ');
   const part = status.total_samples ? (status.samples || 0) / status.total_samples
                                     : status.rounds ? status.round / status.rounds : 0;
   byId('bar').style.width = (100 * Math.min(1, part)).toFixed(2) + '%';

@@ -137,7 +137,6 @@ TEST_F(SupervisorTest, ACrashedServerIsStartedAgain) {
     now_ = supervisor_.NextDeadline().value();
     const Supervisor::Actions actions = supervisor_.OnTime(now_);
     EXPECT_THAT(Text(actions), ElementsAre("start " + server.Name()));
-    EXPECT_TRUE(actions.front().again);
   }
   EXPECT_THAT(End(kServer1, Code(75, "ended by SIGTERM")), IsEmpty());
   EXPECT_THAT(NextTime(), ElementsAre("start server-1"));
@@ -159,6 +158,34 @@ TEST_F(SupervisorTest, AServerThatIsGoneForGoodEndsTheJobAndItsCauseIsReported) 
   EXPECT_EQ(supervisor_.outcome().code, 1);
   EXPECT_EQ(supervisor_.outcome().words,
             "server-1 was killed by SIGSEGV (signal 11) (after 3 restarts)");
+}
+
+// It adds how to go on.
+TEST_F(SupervisorTest, TheCauseIsReportedInTheWordsOfServerZeroIfTheyContainIt) {
+  End(kWorker1, Code(78, "round 5: fc1 has become NaN"));
+  EndAll({kWorker0, kServer1}, Code(75, "the job failed"));
+  End(kServer0, Code(78, "worker-1: round 5: fc1 has become NaN; go back to round 3"));
+  EXPECT_EQ(supervisor_.outcome().code, 78);
+  EXPECT_EQ(
+      supervisor_.outcome().words,
+      "server-0 ended with exit code 78 (bad configuration): worker-1: round 5: fc1 has become "
+      "NaN; go back to round 3");
+}
+
+// A job of a week survives a failure a day; one that comes no further does not go on for ever.
+TEST_F(SupervisorTest, ALaterCheckpointThanAtTheLastFailureGivesAllRestartsBack) {
+  for (int round = 10; round < 200; round += 10) {
+    supervisor_.OnCheckpoint(round);
+    EXPECT_THAT(End(kServer1, Killed(SIGKILL)), IsEmpty()) << round;
+    EXPECT_THAT(NextTime(), ElementsAre("start server-1")) << round;
+  }
+  for (int i = 0; i < 2; ++i) {
+    End(kServer1, Killed(SIGKILL));
+    NextTime();
+  }
+  supervisor_.OnCheckpoint(190);  // the same one
+  EXPECT_THAT(End(kServer1, Killed(SIGKILL)), testing::Not(IsEmpty()));
+  EXPECT_FALSE(supervisor_.running());
 }
 
 // It knows how the job stands.

@@ -278,38 +278,15 @@ TEST(CheckpointTest, PruningForgetsThePastThatAJobWentBackFrom) {
   EXPECT_TRUE(PruneCheckpoints(files, kCheckpoints, {2}, 6)->empty());
 }
 
-TEST(CheckpointTest, AJobThatStartsAnewFindsNoneAndTheLastOnesAreKeptAside) {
+TEST(CheckpointTest, WhatIsLeftOfAFailedOneIsRemovedAndACompleteOneIsNot) {
   MemoryFileSystem files;
-  const std::string old = std::string(kCheckpoints) + ".old";
-  EXPECT_FALSE(*SetCheckpointsAside(files, kCheckpoints));
   for (const int64_t version : {5, 6}) ASSERT_TRUE(SaveSnapshot(files, version).ok());
-  EXPECT_TRUE(*SetCheckpointsAside(files, kCheckpoints));
-  EXPECT_THAT(*ListCheckpoints(files, kCheckpoints), ElementsAre());
-  EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(6));
-  // A start that came to nothing does not push them out.
-  ASSERT_TRUE(SaveSnapshot(files, 1).ok());
-  ASSERT_TRUE(files.RemoveFile(PathIn(1, "MANIFEST")).ok());
-  EXPECT_FALSE(*SetCheckpointsAside(files, kCheckpoints));
-  EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(6));
-  // One that left a checkpoint does.
-  ASSERT_TRUE(SaveSnapshot(files, 2).ok());
-  EXPECT_TRUE(*SetCheckpointsAside(files, kCheckpoints));
-  EXPECT_THAT(*ListCheckpoints(files, old), ElementsAre(CheckpointName(2)));
-}
-
-TEST(CheckpointTest, WhatIsLaterThanTheOneThatAJobGoesOnFromIsKeptAside) {
-  MemoryFileSystem files;
-  const std::string old = std::string(kCheckpoints) + ".old";
-  EXPECT_EQ(*SetLaterAside(files, kCheckpoints, 5), 0);
-  for (const int64_t version : {5, 6, 7}) ASSERT_TRUE(SaveSnapshot(files, version).ok());
-  EXPECT_EQ(*SetLaterAside(files, kCheckpoints, 5), 2);
-  EXPECT_EQ(NewestVerified(files, kCheckpoints)->name, CheckpointName(5));
-  EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(7));
-  EXPECT_EQ(*SetLaterAside(files, kCheckpoints, 5), 0);
-  // The latest of a round is kept.
-  ASSERT_TRUE(SaveSnapshot(files, 7).ok());
-  EXPECT_EQ(*SetLaterAside(files, kCheckpoints, 5), 1);
-  EXPECT_EQ(NewestVerified(files, old)->name, CheckpointName(7));
+  ASSERT_TRUE(files.RemoveFile(PathIn(6, "MANIFEST")).ok());
+  for (const int64_t version : {5, 6, 7}) {
+    EXPECT_TRUE(RemoveUnfinished(files, kCheckpoints, version).ok()) << version;
+  }
+  EXPECT_THAT(*files.List(kCheckpoints), ElementsAre(CheckpointName(5)));
+  EXPECT_TRUE(VerifyCheckpoint(files, kCheckpoints, CheckpointName(5)).ok());
 }
 
 // Whichever operation is the last before the power goes, and whatever of the names and bytes that

@@ -354,6 +354,7 @@ TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {
         (void)option.read(number, &drawn);
       }
     }
+    drawn.data.classes = 10;
     drawn.data.crop_area = {};
     drawn.data.mean = {};
     drawn.data.crop_aspect = {0.5, 2};

@@ -35,9 +35,10 @@ class RunRecorderTest : public testing::Test {
     settings_.wall_time_s = 1000;
   }
   std::unique_ptr<RunRecorder> Open() {
-    auto recorder = RunRecorder::Open(settings_, files_, &clock_, &console_);
-    CHECK(recorder.ok()) << recorder.status().message();
-    return std::move(recorder).value();
+    auto recorder = std::make_unique<RunRecorder>(settings_, files_, &clock_, &console_);
+    const Status begun = recorder->Begin();
+    CHECK(begun.ok()) << begun.message();
+    return recorder;
   }
   static RoundProgress At(int64_t round) {
     RoundProgress progress;
@@ -60,7 +61,8 @@ class RunRecorderTest : public testing::Test {
     const std::vector<std::string> names = files_.List("/out").value();
     for (const std::string& name : names) {
       if (name.find("tfevents") == std::string::npos) continue;
-      for (const tensorboard::Event& event : test::ReadEvents(*files_.Contents("/out/" + name))) {
+      const std::string& bytes = *files_.Contents("/out/" + name);
+      for (const tensorboard::Event& event : test::ReadEvents(bytes, may_be_torn_)) {
         // What readers do about a session's start.
         if (event.has_session_log())
           std::erase_if(steps, [&](auto s) { return s >= event.step(); });
@@ -72,6 +74,7 @@ class RunRecorderTest : public testing::Test {
     return steps;
   }
 
+  bool may_be_torn_ = false;  // a full disk has cut the last record of a file
   RunRecorderSettings settings_;
   MemoryFileSystem files_;
   FakeClock clock_;
@@ -185,21 +188,88 @@ TEST_F(RunRecorderTest, ANewRunLeavesNoEventFilesOfAnEarlierOne) {
               testing::ElementsAre("events.out.tfevents.0000002000.h.0", "log.jsonl", "notes.txt"));
 }
 
-TEST_F(RunRecorderTest, FullDiskIsSaidOnceAndTheRestGoesOn) {
+TEST_F(RunRecorderTest, ARunThatDoesNotBeginLeavesTheCurvesAsTheyAre) {
+  Open()->Record(PointAt(1));
+  const std::string log = Log();
+  const auto names = *files_.List("/out");
+  {
+    RunRecorder refused(settings_, files_, &clock_, &console_);
+    refused.Record(StartedRun{"there", {}, {}});
+    refused.GoBack(-1, -1);
+    refused.Say("no such layer");
+    EXPECT_TRUE(refused.Flush().ok());
+  }
+  EXPECT_EQ(Log(), log);
+  EXPECT_EQ(*files_.List("/out"), names);
+}
+
+// Each of the operations of a disk that is full for a while is the first that fails.
+TEST_F(RunRecorderTest, AfterAFullDiskNothingIsMissing) {
+  may_be_torn_ = true;
+  const std::vector<int64_t> all = {640, 1280, 1920, 2560, 3200};
+  for (int n = 0; n < 12; ++n) {
+    files_ = MemoryFileSystem();
+    console_.written.clear();
+    auto recorder = Open();
+    recorder->Record(PointAt(10));
+    files_.FailFrom(files_.operations() + n);
+    recorder->Record(PointAt(20));
+    recorder->Record(PointAt(30));
+    clock_.now_us += 5 * kSecond;
+    recorder->Record(PointAt(40));
+    (void)recorder->Flush();
+    files_.FailFrom(-1);
+    clock_.now_us += 5 * kSecond;
+    recorder->Record(PointAt(50));
+    EXPECT_TRUE(recorder->Flush().ok()) << n;
+    EXPECT_EQ(Steps("main/loss"), all) << n;
+    const std::string log = Log();
+    EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 5) << n << "\n" << log;
+    for (const char* round : {"10", "20", "30", "40", "50"}) {
+      EXPECT_THAT(log, HasSubstr("{\"round\":" + std::string(round) + ",\"kind\":\"point\""));
+    }
+    const bool failed = console_.written.find("wait in memory") != std::string::npos;
+    EXPECT_EQ(console_.written.find(": written again, ") != std::string::npos, failed) << n;
+    EXPECT_TRUE(failed || n > 5) << n;
+  }
+}
+
+TEST_F(RunRecorderTest, AFullDiskIsSaidOnceForEachFileAndTheLossAtTheEnd) {
   auto recorder = Open();
-  files_.FailOnly(files_.operations());
-  recorder->Record(At(1));  // the event file's write fails
-  recorder->Record(At(2));
-  EXPECT_EQ(recorder->Flush().code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(console_.written, HasSubstr("warning: cannot write"));
-  EXPECT_EQ(console_.written.find("warning"), console_.written.rfind("warning"));
-  EXPECT_THAT(*files_.Contents("/out/log.jsonl"), HasSubstr("{\"round\":2,"));
-  EXPECT_THAT(console_.written, HasSubstr("round 2/100"));
+  files_.FailFrom(files_.operations());
+  for (const int64_t round : {10, 20, 30}) recorder->Record(PointAt(round));
+  const auto count = [&](const std::string& text) {
+    int times = 0;
+    for (size_t at = 0; (at = console_.written.find(text, at)) != std::string::npos; ++at) ++times;
+    return times;
+  };
+  EXPECT_EQ(count("the records of log.jsonl wait in memory"), 1) << console_.written;
+  EXPECT_EQ(count("the records of the TensorBoard curves wait in memory"), 1) << console_.written;
+  const Status lost = recorder->Flush();
+  EXPECT_EQ(lost.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(lost.message(), HasSubstr("3 records of the TensorBoard curves are lost"));
+}
+
+TEST_F(RunRecorderTest, GoingBackWhileTheDiskIsFullCountsAfterwards) {
+  may_be_torn_ = true;
+  auto recorder = Open();
+  for (const int64_t round : {10, 20}) recorder->Record(PointAt(round));
+  files_.FailFrom(files_.operations());
+  recorder->Record(PointAt(30));
+  recorder->GoBack(10, 640);
+  recorder->Record(PointAt(20));
+  files_.FailFrom(-1);
+  clock_.now_us += 5 * kSecond;
+  recorder->Record(PointAt(30));
+  EXPECT_TRUE(recorder->Flush().ok());
+  EXPECT_THAT(Steps("main/loss"), testing::ElementsAre(640, 1280, 1920));
+  const std::string log = Log();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 3) << log;
 }
 
 TEST_F(RunRecorderTest, DirectoryThatCannotBeMadeIsAnError) {
   files_.FailFrom(0);
-  EXPECT_FALSE(RunRecorder::Open(settings_, files_, &clock_, &console_).ok());
+  EXPECT_FALSE(RunRecorder(settings_, files_, &clock_, &console_).Begin().ok());
 }
 
 TEST_F(RunRecorderTest, WhereTheWeightsCameFromIsTheFirstLine) {

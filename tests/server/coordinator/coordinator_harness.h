@@ -157,6 +157,11 @@ struct Fleet {
     coordinator->OnDiskAnswer(CheckpointCommitted{version, status}, &context);
     Take(std::move(context.actions));
   }
+  void Begun(const Status& status) {
+    StepContext context{now, {}};
+    coordinator->OnDiskAnswer(RunBegun{status}, &context);
+    Take(std::move(context.actions));
+  }
   void Kept() {
     StepContext context{now, {}};
     coordinator->OnDiskAnswer(EvaluationKept(), &context);
@@ -189,6 +194,9 @@ struct Fleet {
         evaluations.push_back(*keep);
         if (keeps) Kept();
       }
+      if (auto* health = std::get_if<SavingHealthAction>(&action)) saving.push_back(*health);
+      if (auto* drop = std::get_if<DropCheckpointAction>(&action)) dropped.push_back(drop->version);
+      begun += std::holds_alternative<BeginRunAction>(action) ? 1 : 0;
       if (auto* started = std::get_if<StartedFromAction>(&action)) {
         origins.push_back(started->origin);
       }
@@ -214,6 +222,9 @@ struct Fleet {
   std::vector<checkpoint::Manifest> commits;
   std::vector<KeepEvaluationAction> evaluations;
   bool keeps = true;  // they are kept at once
+  std::vector<SavingHealthAction> saving;
+  std::vector<int64_t> dropped;
+  int begun = 0;
   std::vector<checkpoint::Origin> origins;
   std::vector<CurvePointAction> points;
   std::vector<EpochEvaluatedAction> epochs;

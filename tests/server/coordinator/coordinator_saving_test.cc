@@ -49,6 +49,53 @@ TEST(Coordinator, SavesTheEndsOfEpochs) {
   }
 }
 
+TEST(Coordinator, ACheckpointThatFailedIsToldOnceRemovedAndMadeUpForAfterAPause) {
+  Job job = SmallJob();
+  job.experiment.job.epochs = 9;
+  job.experiment.checkpoint.every_rounds = 10;
+  Fleet fleet = Training(job, 1, 1);
+  for (int64_t version = 1; version < 9; ++version) fleet.Reach(version);
+  EXPECT_TRUE(fleet.Reach(9).save);
+  fleet.Reach(10);
+  for (const char* again : {"the disk is full", "the disk is full"}) {
+    ASSERT_TRUE(fleet.Saved(0, 10, again).ok());
+  }
+  ASSERT_EQ(fleet.saving.size(), 1u);
+  EXPECT_EQ(fleet.saving[0].version, 10);
+  EXPECT_THAT(fleet.saving[0].why, HasSubstr("the disk is full"));
+  EXPECT_EQ(fleet.dropped, std::vector<int64_t>{10});
+  EXPECT_EQ(fleet.coordinator->Describe(fleet.now).checkpoint_failures(), 1);
+  EXPECT_FALSE(fleet.Reach(11).save);
+  fleet.now += 30 * kSecond;
+  EXPECT_TRUE(fleet.Reach(12).save) << "not due before round 20";
+  fleet.Reach(13);
+  ASSERT_TRUE(fleet.Saved(0, 13).ok());
+  fleet.Committed(13);
+  ASSERT_EQ(fleet.saving.size(), 2u);
+  EXPECT_EQ(fleet.saving[1].why, "");
+  EXPECT_EQ(fleet.coordinator->Describe(fleet.now).checkpoint_failures(), 0);
+}
+
+// No checkpoint may be saved before those of the earlier run are moved.
+TEST(Coordinator, ARunThatStartsAnewTrainsWhenTheEarlierOneIsSetAside) {
+  for (const bool fails : {false, true}) {
+    Job job = SmallJob();
+    job.experiment.checkpoint.resume.kind = ResumeFrom::Kind::kNever;
+    job.experiment.cluster.workers = 1;
+    Fleet fleet(job, 1);
+    fleet.Learn();
+    fleet.Join("a");
+    for (int tick = 0; tick < 3; ++tick) fleet.Tick();
+    EXPECT_EQ(fleet.phase(), "waiting");
+    EXPECT_EQ(fleet.begun, 1);
+    fleet.Begun(fails ? Unavailable("the disk is full") : OkStatus());
+    fleet.Tick();
+    EXPECT_EQ(fleet.phase(), fails ? "failed" : "training");
+    EXPECT_EQ(fleet.begun, 1);
+  }
+  EXPECT_EQ(Training(SmallJob(), 1, 1).phase(), "training");
+}
+
 // Which epoch is the best is known when it has been evaluated: then it must have been saved.
 TEST(Coordinator, WhereTheBestIsKeptEachEpochThatIsEvaluatedIsSaved) {
   Job job = SmallJob();

@@ -40,7 +40,7 @@ std::vector<std::string> Play(EpochLedger* ledger, const JobPlan& plan, int64_t 
     if (plan.EvaluatedEpoch(version) < 0) return;
     for (const int partition : {2, 0, 2, 1, 1}) {  // in any order, some twice
       const auto epoch =
-          ledger->AddEvaluation(plan, version, partition, OfPart(version, partition));
+          ledger->AddEvaluation(plan, version, partition, OfPart(version, partition), {}, 0);
       if (!epoch) continue;
       complete.push_back(std::to_string(epoch->epoch) + ": " + test::Exactly(epoch->train) + " / " +
                          test::Exactly(epoch->validation));
@@ -82,10 +82,10 @@ TEST(EpochLedger, KnowsWhoHasNotEvaluatedYet) {
     ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
   }
   EXPECT_EQ(ledger.Unevaluated(3), (std::vector<int>{0, 1, 2}));
-  ledger.AddEvaluation(plan, version, 1, OfPart(version, 1));
+  ledger.AddEvaluation(plan, version, 1, OfPart(version, 1), {}, 0);
   EXPECT_EQ(ledger.Unevaluated(3), (std::vector<int>{0, 2}));
-  ledger.AddEvaluation(plan, version, 0, OfPart(version, 0));
-  ledger.AddEvaluation(plan, version, 2, OfPart(version, 2));
+  ledger.AddEvaluation(plan, version, 0, OfPart(version, 0), {}, 0);
+  ledger.AddEvaluation(plan, version, 2, OfPart(version, 2), {}, 0);
   EXPECT_TRUE(ledger.Unevaluated(3).empty());
 }
 
@@ -98,8 +98,68 @@ TEST(EpochLedger, AnEpochThatIsNotEvaluatedYetIsNotComplete) {
     ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
   }
   EXPECT_FALSE(ledger.complete());
-  EXPECT_FALSE(ledger.AddEvaluation(plan, version, 0, OfPart(version, 0)));
+  EXPECT_FALSE(ledger.AddEvaluation(plan, version, 0, OfPart(version, 0), {}, 0));
   EXPECT_EQ(ledger.last_validation().samples, 0);
+}
+
+// Plays validation losses of 5, 4, 4.5, ... after the evaluated epochs, and goes on from a
+// checkpoint of each version `at` on the way. Returns the reasons to stop, and the version.
+std::vector<std::string> PlayStops(const JobPlan& plan, const std::vector<double>& losses,
+                                   const EpochLedger::StopRule& rule, int64_t at) {
+  std::vector<std::string> told;
+  EpochLedger ledger;
+  ledger.Start(plan, 0, test::LossAndAccuracy());
+  const auto evaluate = [&](int64_t version) {
+    const int epoch = plan.EvaluatedEpoch(version);
+    if (epoch < 0) return;
+    for (const int partition : {0, 1, 2}) {
+      const MetricSums sums = test::SumsOf(10, 10 * losses[epoch], 5);
+      const auto done = ledger.AddEvaluation(plan, version, partition, sums, rule, 0);
+      if (done && !done->early_stop.empty()) told.push_back(done->early_stop);
+    }
+  };
+  for (int64_t version = 1; version <= plan.rounds(); ++version) {
+    ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
+    if (version == at) {
+      checkpoint::Manifest manifest;
+      *manifest.mutable_progress() = ledger.progress();
+      WriteMetrics(test::LossAndAccuracy(), manifest.mutable_metrics());
+      ledger = EpochLedger(manifest);
+      ledger.Start(plan, version, test::LossAndAccuracy());
+    }
+    evaluate(version);
+    if (ledger.stops_at() == version) break;
+  }
+  told.push_back(std::to_string(ledger.stops_at()));
+  return told;
+}
+
+TEST(EpochLedger, WithoutABetterFigureTheJobStopsAtTheSameVersionWhereverItWasResumed) {
+  PlanSettings settings;
+  settings.train_samples = 77;
+  settings.partitions = 3;
+  settings.minibatch = 4;
+  settings.block = 1;
+  settings.epochs = 8;
+  const JobPlan plan = JobPlan::Make(settings).value();
+  const int64_t rounds_per_epoch = plan.rounds() / 8;
+  const std::vector<double> losses = {5, 4, 4.5, 4.2, 3, 3.5, 3.2, 3.1};
+  const auto stops = [&](const EpochLedger::StopRule& rule, int64_t at = -1) {
+    return PlayStops(plan, losses, rule, at);
+  };
+  const std::vector<std::string> expected = {
+      "no better validation loss for 2 epochs, since epoch 2 (4.0000): the job ends with round " +
+          std::to_string(4 * rounds_per_epoch + 2) + " (job.patience)",
+      std::to_string(4 * rounds_per_epoch + 2)};
+  for (int64_t at = -1; at <= plan.rounds(); ++at) {
+    EXPECT_EQ(stops({2, "loss", 0}, at), expected) << at;
+  }
+  EXPECT_EQ(stops({0, "loss", 0}).back(), "0");
+  EXPECT_EQ(stops({3, "loss", 0}).back(), "0") << "it would be with the last epoch";
+  EXPECT_EQ(stops({1, "loss", 0}).back(), std::to_string(3 * rounds_per_epoch + 2));
+  EXPECT_EQ(stops({2, "loss", 1.5}).back(), std::to_string(3 * rounds_per_epoch + 2))
+      << "4 is not better than 5 by more than 1.5";
+  EXPECT_EQ(stops({2, "accuracy", 0}).back(), std::to_string(3 * rounds_per_epoch + 2));
 }
 
 TEST(EpochLedger, ResumedAnywhereItTellsWhatAnUninterruptedOneTells) {
