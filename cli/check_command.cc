@@ -59,7 +59,11 @@ void PrintReport(const CliEnvironment& environment, std::span<const std::string>
                  const PlannedJob& job, const std::vector<std::string>& damaged,
                  const Preflight& result) {
   const auto print = [&](const char* mark, const std::vector<std::string>& lines) {
-    for (const std::string& line : lines) Print(environment, mark + line + "\n", kMarkColumns);
+    for (const std::string& line : lines) {
+      // A row of a table belongs to the line above, and fits.
+      const bool is_row = line.starts_with("  ");
+      Print(environment, (is_row ? line : mark + line) + "\n", kMarkColumns);
+    }
   };
   print("damaged ", damaged);
   print("        ", result.told);

@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <initializer_list>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/printable.h"
 #include "common/base/terminal.h"
+#include "common/base/text_table.h"
 #include "common/job/metric_list.h"
 #include "common/telemetry/figures.h"
 
@@ -51,10 +53,21 @@ std::string Named(const Figure& figure, const std::string& value) {
   return std::string(figure.name) + " " + value;
 }
 
-std::string Line(std::initializer_list<std::string> parts) {
-  std::string line;
-  for (const std::string& part : parts) line += (line.empty() ? "" : "  ") + part;
-  return line + "\n";
+// The parts in one line, or in more if one would exceed `columns`; no part is broken.
+std::string Line(const std::vector<std::string>& parts, int columns) {
+  constexpr std::string_view kGap = "  ";
+  std::string text, line;
+  for (const std::string& part : parts) {
+    if (line.empty()) {
+      line = part;
+    } else if (columns > 0 && ColumnsOf(line) + ColumnsOf(kGap) + ColumnsOf(part) > columns) {
+      text += line + "\n";
+      line = std::string(kGap) + part;
+    } else {
+      line += std::string(kGap) + part;
+    }
+  }
+  return text + line + "\n";
 }
 
 std::string SilentFor(double seconds) {
@@ -84,11 +97,12 @@ std::string Done(const wire::JobStatus& status) {
     text += Format(" (%.1f %%)", 100 * static_cast<double>(status.samples()) /
                                      static_cast<double>(status.total_samples()));
   }
-  return text + "\n";
+  return text;
 }
 
-// The metrics of the network; before they are known, the usual ones.
-std::string Metrics(const wire::JobStatus& status) {
+// The metrics of the network, in the order of the epoch table; before they are known, the usual
+// ones.
+std::vector<std::string> Metrics(const wire::JobStatus& status) {
   const std::vector<MetricFigure> training = FiguresOf(status);
   const std::vector<MetricFigure> validation = ValidationFiguresOf(status);
   std::vector<std::string> names;
@@ -98,35 +112,36 @@ std::string Metrics(const wire::JobStatus& status) {
     }
   }
   if (names.empty()) names = {"loss", "accuracy"};
-  std::string text;
+  std::vector<std::string> parts;
   const auto add = [&](const std::string& name, std::optional<double> value) {
-    text += (text.empty() ? "" : "  ") + Shown(name) + " " + Known(bool{value}, value.value_or(0));
+    parts.push_back(Shown(name) + " " + Known(bool{value}, value.value_or(0)));
   };
-  for (const std::string& name : names) add(MainFigure(name), FindFigure(training, name));
-  for (const std::string& name : names) add(ValidationFigure(name), FindFigure(validation, name));
-  return text + "\n";
+  for (const std::string& name : names) {
+    add(MainFigure(name), FindFigure(training, name));
+    add(ValidationFigure(name), FindFigure(validation, name));
+  }
+  return parts;
 }
 
-std::string Head(const wire::JobStatus& status) {
+std::string Head(const wire::JobStatus& status, int columns) {
   std::string text = Format("job %s: %s, round %lld of %s, epoch %s of %d, generation %u\n",
                             Shown(status.job_name()).c_str(), Shown(status.phase()).c_str(),
                             static_cast<long long>(status.round()),
                             Known(status.has_rounds(), std::to_string(status.rounds())).c_str(),
                             Known(status.has_epoch(), std::to_string(status.epoch())).c_str(),
                             status.epochs(), status.generation());
-  text += Done(status);
-  text += Metrics(status);
-  text += Line({
-      Named(figure::kLearningRate,
-            Known(status.has_learning_rate(), Format("%g", status.learning_rate()))),
-      Named(figure::kSamplesPerSecond,
-            Known(status.has_samples_per_second(), Format("%.0f", status.samples_per_second()))),
-      Named(figure::kElapsedTime, HumanDuration(status.elapsed_seconds())),
-      Named(figure::kEta, Known(status.has_eta_seconds(), HumanDuration(status.eta_seconds()))),
-      status.last_checkpoint() < 0
-          ? "last checkpoint none"
-          : "last checkpoint round " + std::to_string(status.last_checkpoint()),
-  });
+  const std::string checkpoint =
+      status.last_checkpoint() < 0 ? "none" : "round " + std::to_string(status.last_checkpoint());
+  text += Line({Done(status), "last checkpoint " + checkpoint}, columns);
+  text += Line(Metrics(status), columns);
+  text += Line(
+      {Named(figure::kLearningRate,
+             Known(status.has_learning_rate(), Format("%g", status.learning_rate()))),
+       Named(figure::kSamplesPerSecond,
+             Known(status.has_samples_per_second(), Format("%.0f", status.samples_per_second()))),
+       Named(figure::kElapsedTime, HumanDuration(status.elapsed_seconds())),
+       Named(figure::kEta, Known(status.has_eta_seconds(), HumanDuration(status.eta_seconds())))},
+      columns);
   if (!status.trouble().empty()) text += "trouble: " + Shown(status.trouble()) + "\n";
   if (!status.checkpoint_failure().empty()) {
     text += "failed checkpoints since: " + std::to_string(status.checkpoint_failures()) + ", " +
@@ -154,6 +169,21 @@ std::string StateOf(const wire::JobStatus::Server& server) {
 
 using Rows = std::vector<std::vector<std::string>>;
 
+// The table of some columns, by their indices.
+std::string TableOfColumns(const std::vector<size_t>& which, const std::vector<TextColumn>& header,
+                           const Rows& rows, int columns) {
+  const auto chosen = [&](const auto& cells) {
+    auto some = cells;
+    some.clear();
+    for (const size_t i : which) some.push_back(cells[i]);
+    return some;
+  };
+  Rows parts;
+  for (const auto& row : rows) parts.push_back(chosen(row));
+  return FormatTextTable(chosen(header), parts, columns);
+}
+
+// One table, or two if one would exceed `columns`: places and states, then figures.
 std::string Workers(const wire::JobStatus& status, int columns) {
   const std::vector<TextColumn> header = {{"worker", false},
                                           {"host", false},
@@ -179,11 +209,12 @@ std::string Workers(const wire::JobStatus& status, int columns) {
          Tenths(report.has_network_ms(), report.network_ms()), Mebibytes(report.bytes_sent()),
          Mebibytes(report.bytes_received()), Shown(StateOf(worker))});
   }
-  const std::string left_out =
-      status.workers_left_out() > 0
-          ? "and " + std::to_string(status.workers_left_out()) + " more workers\n"
-          : "";
-  return FormatTextTable(header, rows, columns) + left_out;
+  std::string text = columns > 0 && WidthOfTextTable(header, rows) > columns
+                         ? TableOfColumns({0, 1, 2, 3, 11}, header, rows, columns) + "\n" +
+                               TableOfColumns({0, 4, 5, 6, 7, 8, 9, 10}, header, rows, columns)
+                         : FormatTextTable(header, rows, columns);
+  if (status.workers_left_out() == 0) return text;
+  return text + "and " + std::to_string(status.workers_left_out()) + " more workers\n";
 }
 
 std::string Servers(const wire::JobStatus& status, int columns) {
@@ -206,58 +237,8 @@ std::string Servers(const wire::JobStatus& status, int columns) {
 }  // namespace
 
 std::string JobTable(const wire::JobStatus& status, int columns) {
-  return Folded(Head(status), columns, 2) + "\n" + Workers(status, columns) + "\n" +
+  return Folded(Head(status, columns), columns, 2) + "\n" + Workers(status, columns) + "\n" +
          Servers(status, columns);
-}
-
-namespace {
-
-constexpr int kGap = 2;     // blanks between columns
-constexpr int kIndent = 4;  // of continuation lines
-
-struct CellPlace {
-  int width = 0;
-  bool begins_line = false;  // starts a continuation line
-};
-
-std::vector<CellPlace> Places(std::span<const TextColumn> header,
-                              std::span<const std::vector<std::string>> rows, int columns) {
-  std::vector<CellPlace> places;
-  int used = 0;  // columns of the line
-  for (size_t i = 0; i < header.size(); ++i) {
-    CellPlace place{ColumnsOf(header[i].name)};
-    for (const auto& row : rows) place.width = std::max(place.width, ColumnsOf(row[i]));
-    if (columns > 0) place.width = std::min(place.width, std::max(columns - kIndent, 3));
-    place.begins_line = i > 0 && columns > 0 && used + kGap + place.width > columns;
-    used = place.begins_line ? kIndent + place.width : used + (i > 0 ? kGap : 0) + place.width;
-    places.push_back(place);
-  }
-  return places;
-}
-
-}  // namespace
-
-std::string FormatTextTable(std::span<const TextColumn> header,
-                            std::span<const std::vector<std::string>> rows, int columns) {
-  const std::vector<CellPlace> places = Places(header, rows, columns);
-  std::string text;
-  const auto end_line = [&] {
-    text.erase(text.find_last_not_of(' ') + 1);
-    text += '\n';
-  };
-  const auto add_row = [&](const auto& cell_of) {
-    for (size_t i = 0; i < places.size(); ++i) {
-      if (places[i].begins_line) end_line();
-      text.append(places[i].begins_line ? kIndent : i > 0 ? kGap : 0, ' ');
-      const std::string cell = Shortened(cell_of(i), places[i].width);
-      const std::string blanks(places[i].width - ColumnsOf(cell), ' ');
-      text += header[i].right ? blanks + cell : cell + blanks;
-    }
-    end_line();
-  };
-  add_row([&](size_t i) { return header[i].name; });
-  for (const auto& row : rows) add_row([&](size_t i) { return row[i]; });
-  return text;
 }
 
 }  // namespace kumo

@@ -155,8 +155,7 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
   if (preflight.problems.empty()) {
     const Result<Outcome> outcome = Launch(environment, arguments, job, preflight.notes);
     if (outcome.ok()) {
-      return SayEnd(environment, exit_reporter, arguments, job.loaded.experiment, *outcome,
-                    preflight.notes);
+      return SayEnd(environment, exit_reporter, arguments, job.loaded, *outcome, preflight.notes);
     }
     preflight.problems.push_back(outcome.status());
   }

@@ -235,11 +235,11 @@ Result<std::vector<double>> Net::TakeSums() {
   return sums;
 }
 
-std::string Net::Describe() const {
+std::string Net::Describe(int columns) const {
   const auto bytes_of = [&](const Shape& shape) {
     return backend_->ActivationBytes(shape, max_batch_);
   };
-  return graph_.name + ", " + InputsText(graph_) + "\n" + TableOf(graph_, bytes_of) +
+  return graph_.name + ", " + InputsText(graph_) + "\n" + TableOf(graph_, bytes_of, columns) +
          std::to_string(graph_.trained_parameters()) +
          " trained parameters; minibatches of up to " + std::to_string(max_batch_) + " on " +
          backend_->name() + " take " + Megabytes(execution_->bytes()) + "\n";

@@ -96,8 +96,9 @@ class Net {
   // profiles.
   void Watch(Execution::Watcher watcher) { execution_->Watch(std::move(watcher)); }
 
-  // A table of layers, shapes, parameters, products and memory, for people.
-  std::string Describe() const;
+  // A table of layers, shapes, parameters, products and memory, for people. Its lines begin with
+  // two blanks and have at most `columns`; 0: no limit.
+  std::string Describe(int columns) const;
 
  private:
   Net(Graph graph, int max_batch, Backend* backend)

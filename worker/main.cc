@@ -21,6 +21,7 @@
 #include "common/base/process/process_start.h"
 #include "common/base/process/signals.h"
 #include "common/base/terminal.h"
+#include "common/base/text.h"
 #include "common/base/version.h"
 #include "common/checkpoint/continuation.h"
 #include "common/checkpoint/origin.h"
@@ -52,15 +53,20 @@ struct Arguments {
   bool check = false;
   bool memory = false;
   int servers = 0;
+  int columns = 0;
   bool json = false;
   std::string http;
   ModelTask use;
 };
 
+constexpr int kIndent = 2;  // of tables below a line that begins with its subject
+
 // Prints the memory estimate of the job's processes, as two tables.
-void PrintMemory(const JobMemory& memory) {
+void PrintMemory(const JobMemory& memory, int columns) {
   for (const MemoryNeed* need : {&memory.worker, &memory.server}) {
-    for (const std::string& line : need->Lines()) std::printf("memory   %s\n", line.c_str());
+    std::printf("memory   %s\n", need->Head().c_str());
+    const std::string table = need->Table(columns > 0 ? columns - kIndent : 0);
+    std::fputs(Indented(table, kIndent).c_str(), stdout);
   }
 }
 
@@ -87,7 +93,7 @@ Result<std::unique_ptr<Trainer>> MakeTrainer(const JobMemory& memory, const Expe
 }
 
 // Prints the network and the data (`kumo check`). Returns the network's size for the launcher.
-JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment) {
+JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment, int columns) {
   const Datasets& data = trainer.datasets();
   const ParameterLayout& layout = trainer.spec().layout;
   const ShardMap map(layout, /*servers=*/1, experiment.cluster.chunk_kib * 1024);
@@ -105,7 +111,7 @@ JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment) {
   std::printf("devices  %s\n", devices.c_str());
   std::printf("device   %s, %d thread%s\n", experiment.network.device.ToString().c_str(),
               experiment.network.threads, experiment.network.threads == 1 ? "" : "s");
-  std::printf("%s", trainer.net().Describe().c_str());
+  std::printf("%s", trainer.net().Describe(columns).c_str());
   std::printf("device   holds %s\n", trainer.DescribeMemory().c_str());
   return JsonFields().Add("parameters", parameters).Add("chunks", map.chunks().size());
 }
@@ -186,14 +192,15 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   StopSignals signals;
   if (arguments.check || arguments.memory) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
+    const int columns = arguments.columns > 0 ? arguments.columns : TerminalColumns(STDOUT_FILENO);
     KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
     for (const std::string& note : memory.notes) LOG(WARNING) << note;
     if (arguments.memory && arguments.json) PrintJson(memory);
-    if (arguments.check || (arguments.memory && !arguments.json)) PrintMemory(memory);
+    if (arguments.check || (arguments.memory && !arguments.json)) PrintMemory(memory, columns);
     if (arguments.memory) return OkStatus();
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                           MakeTrainer(memory, experiment, &clock));
-    const JsonFields size = PrintCheck(*trainer, experiment);
+    const JsonFields size = PrintCheck(*trainer, experiment, columns);
     KUMO_ASSIGN_OR_RETURN(const std::string shared, NoteOfSharedImages(trainer->datasets()));
     if (!shared.empty()) LOG(WARNING) << shared;
     KUMO_RETURN_IF_ERROR(CheckStart(*trainer, experiment));
@@ -244,6 +251,9 @@ int Main(const char* program, const std::vector<std::string>& args) {
   line.AddOption("servers", "N", {.min = 1, .max = kMaxServers},
                  "With --check and --memory: number of servers", &arguments.servers,
                  "from cluster.servers");
+  line.AddOption("columns", "N", {.min = 20, .max = 10000},
+                 "With --check and --memory: width of tables", &arguments.columns,
+                 "the terminal's, or no limit");
   line.AddFlag("json", "With --evaluate and --memory: print JSON; with --check: as the last line",
                &arguments.json);
   arguments.use.AddTo(&line);

@@ -2,12 +2,8 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <optional>
 #include <utility>
-
-#include <google/protobuf/struct.pb.h>
-#include <google/protobuf/util/json_util.h>
 
 #include "cli/arguments/problems.h"
 #include "cli/launch/preflight.h"
@@ -15,6 +11,7 @@
 #include "common/base/terminal.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/job/metric_list.h"
+#include "common/settings/experiment_text.h"
 #include "common/settings/option_pages.h"
 #include "common/settings/settings_json.h"
 #include "common/telemetry/figures.h"
@@ -37,16 +34,23 @@ std::string HowToGoOn(const std::string& checkpoint, const Experiment& experimen
   return "; the same command resumes from " + checkpoint;
 }
 
-void PrintJson(const Outcome& outcome, const std::string& output, const JobResult& result,
+void PrintJson(const Outcome& outcome, const LoadedExperiment& loaded, const JobResult& result,
                const std::vector<std::string>& notes) {
   const char* word = outcome.code == 0 ? "done" : outcome.stopped ? "stopped" : "failed";
   JsonFields report;
   report.Add("outcome", word).Add("exit_code", outcome.code).Add("reason", outcome.words);
-  report.Add("notes", ToJsonArray(notes)).Add("warnings", ToJsonArray(outcome.warnings));
-  report.Add("output", output);
+  report.Add("notes", ToJsonArray(notes));
+  report.Add("warnings", ToJsonArray(outcome.warnings))
+      .Add("output", loaded.experiment.output.directory);
   const RawJson null{"null"};
   report.Add("checkpoint", result.checkpoint.empty() ? null : RawJson{ToJson(result.checkpoint)});
-  report.Add("epoch", result.figures.empty() ? null : RawJson{result.figures});
+  const std::string& epoch = result.log.last_epoch;
+  report.Add("epoch", epoch.empty() ? null : RawJson{epoch});
+  JsonFields figures;
+  for (const auto& [name, value] : result.log.newest) figures.Add(name, value);
+  report.Add("figures", figures);
+  report.Add("experiment_hash", HashText(loaded.experiment));
+  report.Add("settings", SettingsJson(loaded.experiment, loaded.origins));
   std::printf("%s\n", report.object().c_str());
 }
 
@@ -94,11 +98,11 @@ int SayRefusal(const CliEnvironment& environment, const ExitReporter& exit_repor
 }
 
 int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
-           const LaunchArguments& args, const Experiment& experiment, Outcome outcome,
+           const LaunchArguments& args, const LoadedExperiment& loaded, Outcome outcome,
            const std::vector<std::string>& notes) {
-  const std::string& output_directory = experiment.output.directory;
+  const Experiment& experiment = loaded.experiment;
   PosixFileSystem files;
-  const JobResult result = ReadJobResult(files, output_directory);
+  const JobResult result = ReadJobResult(files, experiment.output.directory);
   // A crash or a lost machine: nothing that a person must mend first.
   const bool failed = outcome.code == static_cast<int>(ExitCode::kCrashed) ||
                       outcome.code == static_cast<int>(ExitCode::kUnavailable);
@@ -106,7 +110,7 @@ int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
       outcome.stopped ? !outcome.explained : failed && !outcome.done && !result.checkpoint.empty();
   if (says) outcome.words += HowToGoOn(result.checkpoint, experiment);
   if (args.job.json) {
-    PrintJson(outcome, output_directory, result, notes);
+    PrintJson(outcome, loaded, result, notes);
   } else if (args.quiet && outcome.code == 0) {
     Print(environment, DoneLine(result));
   }
@@ -116,16 +120,13 @@ int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
 
 namespace {
 
-// A numeric field of the object; none if it is missing.
-std::optional<double> NumberOf(const google::protobuf::Struct& object, const Figure& figure) {
-  const auto field = object.fields().find(std::string(figure.name));
-  if (field == object.fields().end() || !field->second.has_number_value()) return std::nullopt;
-  return field->second.number_value();
-}
-
-std::string Described(const google::protobuf::Struct& figures) {
+std::string Described(const RunLog::Figures& figures) {
+  const auto number = [&](const Figure& figure) -> std::optional<double> {
+    const auto found = figures.find(std::string(figure.name));
+    return found == figures.end() ? std::nullopt : std::optional(found->second);
+  };
   std::string text = "epoch ";
-  if (const auto epoch = NumberOf(figures, figure::kEpoch)) {
+  if (const auto epoch = number(figure::kEpoch)) {
     text += std::to_string(static_cast<int64_t>(*epoch));
   }
   const std::pair<const Figure&, const char*> told[] = {
@@ -134,23 +135,9 @@ std::string Described(const google::protobuf::Struct& figures) {
       {figure::kValidationLoss, ", validation loss "},  // for networks without accuracy
       {figure::kLoss, ", training loss "}};
   for (const auto& [figure, words] : told) {
-    const auto number = NumberOf(figures, figure);
-    if (number) return text + words + FigureText(*number);
+    if (const auto value = number(figure)) return text + words + FigureText(*value);
   }
   return text;
-}
-
-// Sets figures and description.
-void ReadLastEpoch(const std::string& path, JobResult* result) {
-  std::ifstream log(path);
-  std::string line, last;
-  while (std::getline(log, line)) {
-    if (line.find("\"kind\":\"epoch\"") != std::string::npos) last = line;
-  }
-  google::protobuf::Struct object;
-  if (!google::protobuf::util::JsonStringToMessage(last, &object).ok()) return;
-  result->figures = last;
-  result->description = Described(object);
 }
 
 }  // namespace
@@ -160,7 +147,10 @@ JobResult ReadJobResult(FileSystem& files, const std::string& output_directory) 
   const std::string folder = JoinPath(output_directory, "checkpoints");
   const Result<std::string> latest = FindLatest(files, folder);
   if (latest.ok()) result.checkpoint = JoinPath(folder, *latest);
-  ReadLastEpoch(JoinPath(output_directory, "log.jsonl"), &result);
+  Result<RunLog> log = ReadRunLog(files, JoinPath(output_directory, "log.jsonl"));
+  if (!log.ok()) return result;
+  if (!log->epochs.empty()) result.description = Described(log->epochs.back());
+  result.log = std::move(*log);
   return result;
 }
 

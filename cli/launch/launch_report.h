@@ -10,6 +10,7 @@
 #include "cli/launch/preflight.h"
 #include "cli/launch/supervisor.h"
 #include "common/base/file.h"
+#include "common/telemetry/run_log.h"
 
 namespace kumo {
 
@@ -27,14 +28,14 @@ int SayRefusal(const CliEnvironment& environment, const ExitReporter& exit_repor
 
 // Reports the outcome of the job. notes: those of the preflight checks. Returns the exit code.
 int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
-           const LaunchArguments& args, const Experiment& experiment, Outcome outcome,
+           const LaunchArguments& args, const LoadedExperiment& loaded, Outcome outcome,
            const std::vector<std::string>& notes);
 
 // Result of a job, read from its output folder after its processes have ended.
 struct JobResult {
   std::string checkpoint;   // folder of the newest complete checkpoint; "" if there is none
-  std::string figures;      // JSON object: the line of log.jsonl about the last epoch; "" if none
-  std::string description;  // the same for people: "epoch 5, validation accuracy 0.9938"
+  std::string description;  // of the last epoch: "epoch 5, validation accuracy 0.9938"
+  RunLog log;
 };
 
 // Unreadable parts are left empty: the end of a job does not depend on them.

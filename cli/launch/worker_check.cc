@@ -61,6 +61,9 @@ bool IsAboutDevice(const std::string& line) {
   return line.starts_with("device ") || line.starts_with("memory ");
 }
 
+// True for a line that belongs to the line above.
+bool IsTableRow(const std::string& line) { return line.starts_with("  "); }
+
 // A worker that answers a question about the job. This command reports its errors.
 ChildSpec WorkerThatSays(const std::string& option, const JobArguments& args,
                          const PlannedJob& job) {
@@ -79,6 +82,9 @@ ChildSpec WorkerThatSays(const std::string& option, const JobArguments& args,
 JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
                 const PlannedJob& job, Preflight* result) {
   ChildSpec spec = WorkerThatSays("--check", args, job);
+  if (args.columns > 0) {
+    spec.command.insert(spec.command.end(), {"--columns", std::to_string(args.columns)});
+  }
   if (!device.empty()) {
     spec.command.insert(spec.command.end(), {"--set", "network.device=" + device});
   }
@@ -93,8 +99,10 @@ JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
   }
   std::vector<std::string> lines;
   const JobSize size = SizeIn(output, &lines);
+  bool counts = first;
   for (const std::string& line : lines) {
-    if (!first && !IsAboutDevice(line)) continue;
+    if (!IsTableRow(line)) counts = first || IsAboutDevice(line);
+    if (!counts) continue;
     if (!line.starts_with(kWarning)) {
       result->passed.push_back(line);
       continue;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/base/printable.h"
+#include "common/base/text_table.h"
 
 namespace kumo {
 
@@ -127,11 +128,6 @@ int64_t SaturatingSum(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
-std::string Padded(std::string text, size_t width) {
-  text.resize(std::max(text.size(), width), ' ');
-  return text;
-}
-
 std::vector<MemoryNeed::Part> LargestFirst(std::vector<MemoryNeed::Part> parts) {
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
@@ -163,20 +159,17 @@ int64_t MemoryNeed::bytes() const {
   return sum;
 }
 
-std::vector<std::string> MemoryNeed::Lines() const {
-  size_t widest = 0;
-  for (const Part& part : parts_) widest = std::max(widest, part.what.size());
-  std::vector<std::string> lines = {whose_ + " needs " + HumanBytes(bytes()) + " (" +
-                                    std::to_string(bytes()) + " bytes):"};
-  constexpr size_t kSizeWidth = 8;  // "1023 MiB"
+std::string MemoryNeed::Head() const {
+  return whose_ + " needs " + HumanBytes(bytes()) + " (" + std::to_string(bytes()) + " bytes):";
+}
+
+std::string MemoryNeed::Table(int columns) const {
+  const std::vector<TextColumn> header = {{"", false}, {""}, {"", false}};
+  std::vector<std::vector<std::string>> rows;
   for (const Part& part : LargestFirst(parts_)) {
-    const std::string size = HumanBytes(part.bytes);
-    std::string line = "  " + Padded(part.what, widest) + "  " +
-                       std::string(kSizeWidth - std::min(kSizeWidth, size.size()), ' ') + size;
-    if (!part.settings.empty()) line += "  " + part.settings;
-    lines.push_back(std::move(line));
+    rows.push_back({part.what, HumanBytes(part.bytes), part.settings});
   }
-  return lines;
+  return FormatTextTable(header, rows, columns);
 }
 
 std::string MemoryNeed::Largest() const {

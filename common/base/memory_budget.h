@@ -53,8 +53,10 @@ class MemoryNeed {
   const std::vector<Part>& parts() const { return parts_; }
   int64_t bytes() const;
 
-  // A table: "a worker needs 134 MiB (140509184 bytes):", then one line per part, largest first.
-  std::vector<std::string> Lines() const;
+  // "a worker needs 134 MiB (140509184 bytes):".
+  std::string Head() const;
+  // A line per part, largest first, of at most `columns`; 0: no limit.
+  std::string Table(int columns) const;
   // The largest parts with their settings: "20.1 GiB for activations (sync.minibatch)".
   std::string Largest() const;
 

@@ -1,6 +1,8 @@
 #include "common/base/text.h"
 
+#include <algorithm>
 #include <cinttypes>
+#include <cstddef>
 #include <cstdio>
 
 namespace kumo {
@@ -15,6 +17,16 @@ std::string HexDigits(uint64_t number) {
   char digits[17];
   std::snprintf(digits, sizeof(digits), "%016" PRIx64, number);
   return digits;
+}
+
+std::string Indented(std::string_view lines, int blanks) {
+  std::string text;
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size() - 1);
+    text.append(blanks, ' ').append(lines.substr(0, end + 1));
+    lines.remove_prefix(end + 1);
+  }
+  return text;
 }
 
 std::string Join(std::span<const std::string> words) {

@@ -43,6 +43,9 @@ std::optional<Number> ParseNumber(std::string_view text) {
 std::string HexDigits(uint32_t number);
 std::string HexDigits(uint64_t number);
 
+// The lines of a text that ends with a line end, each behind `blanks` blanks.
+std::string Indented(std::string_view lines, int blanks);
+
 // The words with ", " between them.
 std::string Join(std::span<const std::string> words);
 

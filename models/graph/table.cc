@@ -1,21 +1,19 @@
 #include "models/graph/table.h"
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <map>
 #include <vector>
 
+#include "common/base/text.h"
+#include "common/base/text_table.h"
 #include "common/job/fields.h"
 #include "models/backend/memory_ledger.h"
 
 namespace kumo {
 namespace {
 
-constexpr size_t kColumns = 8;
-constexpr size_t kFirstNumber = 5;  // columns from here on are aligned to the right
-using Row = std::array<std::string, kColumns>;
+constexpr int kIndent = 2;
 
 std::string Millions(int64_t products) {
   if (products == 0) return "";
@@ -30,25 +28,8 @@ std::string Short(float number) {
   return text;
 }
 
-std::string WithAlignedColumns(const std::vector<Row>& rows) {
-  std::array<size_t, kColumns> widths = {};  // 0: an empty column
-  for (size_t r = 1; r < rows.size(); ++r) {
-    for (size_t c = 0; c < kColumns; ++c) {
-      if (!rows[r][c].empty())
-        widths[c] = std::max({widths[c], rows[r][c].size(), rows[0][c].size()});
-    }
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t c = 0; c < kColumns; ++c) {
-      if (widths[c] == 0) continue;
-      const std::string blanks(widths[c] - row[c].size(), ' ');
-      line += (line.empty() ? "" : "  ") + (c < kFirstNumber ? row[c] + blanks : blanks + row[c]);
-    }
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
+std::string Both(const std::string& kind, const std::string& detail) {
+  return detail.empty() ? kind : kind + " " + detail;
 }
 
 // Names of the layers that a node reads; "" if it reads only the layer before it.
@@ -62,9 +43,12 @@ std::string InputsOf(const std::vector<int>& inputs, int before,
 
 }  // namespace
 
-std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&)>& bytes_of) {
-  std::vector<Row> rows = {
-      {"layer", "kind", "", "reads", "output", "parameters", "products (M)", "memory"}};
+std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&)>& bytes_of,
+                    int columns) {
+  const std::vector<TextColumn> header = {{"layer", false},  {"kind", false}, {"reads", false},
+                                          {"output", false}, {"parameters"},  {"M products"},
+                                          {"memory"}};
+  std::vector<std::vector<std::string>> rows;
   std::map<int, std::string> names;  // of values
   for (size_t i = 0; i < graph.inputs.size(); ++i) names[static_cast<int>(i)] = graph.inputs[i];
   std::map<int, std::string> owners;  // of tensors
@@ -76,7 +60,7 @@ std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&
       const auto [owner, own] = owners.try_emplace(node.parameters[0], node.name);
       if (!own) parameters = owner->second + "'s";
     }
-    rows.push_back({node.name, node.kind, node.detail, InputsOf(node.inputs, before, names),
+    rows.push_back({node.name, Both(node.kind, node.detail), InputsOf(node.inputs, before, names),
                     output.ToString(), parameters, Millions(ProductsOf(node.spec)),
                     Megabytes(bytes_of(output))});
     before = node.outputs[0];
@@ -88,11 +72,11 @@ std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&
       detail += (detail.empty() ? "weight " : ", weight ") + Short(loss.weight);
     }
     const Label& label = graph.label;
-    rows.push_back({loss.name, loss.kind, detail, InputsOf({loss.scores}, before, names),
+    rows.push_back({loss.name, Both(loss.kind, detail), InputsOf({loss.scores}, before, names),
                     label.classes > 0 ? std::to_string(label.classes) : ExtentsText(label.extents),
                     "0", "", ""});
   }
-  return WithAlignedColumns(rows);
+  return Indented(FormatTextTable(header, rows, columns > 0 ? columns - kIndent : 0), kIndent);
 }
 
 }  // namespace kumo

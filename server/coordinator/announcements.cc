@@ -6,6 +6,21 @@
 #include "common/job/buggify.h"
 
 namespace kumo {
+namespace {
+
+// A round is late if it takes twice its usual time, and at least this long.
+constexpr TimeUs kLeastLate = 3 * kSecond;
+// Likewise, while no usual time is known.
+constexpr TimeUs kLateAtFirst = 30 * kSecond;
+
+// Removes the partitions that shards wait for: in each open round they wait for some.
+void ForgetOpenRounds(wire::JobStatus* status) {
+  for (wire::JobStatus::Server& server : *status->mutable_servers()) {
+    if (server.report().missing_size() > 0) server.mutable_report()->clear_waits_for();
+  }
+}
+
+}  // namespace
 
 std::string WaitsForProcesses(const JobState& job, TimeUs now) {
   return job.start_gate.WaitsFor(job.phase, job.recovery, job.membership, job.plan.has_value(),
@@ -17,6 +32,13 @@ std::string WaitsFor(const JobState& job, TimeUs now) {
   if (job.phase != Phase::kTraining || !processes.empty()) return processes;
   return job.members().WaitsForPartitions(
       now, job.leasing.table(), job.progress.Unevaluated(job.start.experiment.sync.partitions));
+}
+
+bool IsLate(const JobState& job, TimeUs now) {
+  const LeaseTable& leases = job.leasing.table();
+  const double round_ms = TypicalRound(leases, job.members().Takers(leases));
+  const TimeUs usual = std::max(FromSeconds(round_ms / 1e3), job.clock.TypicalRound());
+  return job.clock.Standstill(now) > (usual > 0 ? std::max(kLeastLate, 2 * usual) : kLateAtFirst);
 }
 
 void SendOrders(const JobState& job, const PeerName& to, StepContext* context) {
@@ -59,10 +81,14 @@ wire::JobStatus StatusOf(const JobState& job, TimeUs now) {
   status.set_generation(generation.number);
   status.set_phase(kPhases[static_cast<int>(job.phase)]);
   job.saving.Describe(&status);
-  if (!IsOver(job.phase)) status.set_waits_for(WaitsFor(job, now));
+  const bool late = IsLate(job, now);
+  if (!IsOver(job.phase)) {
+    status.set_waits_for(late ? WaitsFor(job, now) : WaitsForProcesses(job, now));
+  }
   job.progress.Describe(now, std::max(job.version, generation.start_version), job.plan,
                         TypicalRound(leases, job.members().Takers(leases)), &status);
   job.members().Describe(now, leases, &status);
+  if (!late) ForgetOpenRounds(&status);
   return status;
 }
 

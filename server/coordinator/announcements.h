@@ -22,11 +22,15 @@ std::string WaitsForProcesses(const JobState& job, TimeUs now);
 // The same, and during training the partitions that the open round waits for.
 std::string WaitsFor(const JobState& job, TimeUs now);
 
+// The job has closed no round, and got no evaluation, for much longer than usual.
+bool IsLate(const JobState& job, TimeUs now);
+
 // Orders are complete each time, so a lost message changes nothing.
 void SendOrders(const JobState& job, const PeerName& to, StepContext* context);
 void SendOrdersToAll(const JobState& job, StepContext* context);
 
-// The status of the job, for the progress line, the page and `kumo status`.
+// The status of the job, for the progress line, the page and `kumo status`. Names partitions that
+// are waited for only if they are late.
 wire::JobStatus StatusOf(const JobState& job, TimeUs now);
 // A status of at most so many bytes: the last workers are left out, and counted.
 wire::JobStatus Shortened(wire::JobStatus status, size_t most_bytes);

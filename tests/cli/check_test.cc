@@ -135,6 +135,16 @@ TEST_F(CheckTest, WhatAWorkerWarnsOfIsANote) {
   EXPECT_THAT(ended.out, AllOf(HasSubstr("note    skips cat/1.jpg"), Not(HasSubstr("warning: "))));
 }
 
+TEST_F(CheckTest, TablesOfAWorkerFitTheTerminalAndHaveNoMarks) {
+  Script("worker", "exit 0   conv1  convolution 5x5");
+  StartOnTerminal({"check", experiment_}, 77);
+  EXPECT_EQ(Wait().code, 0);
+  EXPECT_THAT(Screen(), HasSubstr("\n  conv1  convolution 5x5\r\n"));
+  EXPECT_THAT(Read("worker.args"), HasSubstr("--columns 77"));
+  EXPECT_EQ(Run({"check", experiment_}).code, 0);
+  EXPECT_THAT(Lines("worker.args").back(), Not(HasSubstr("--columns"))) << "no terminal";
+}
+
 TEST_F(CheckTest, WordsAreQuotedForAShellWhereTheyMustBe) {
   EXPECT_EQ(ShellWord("sync.block=9"), "sync.block=9");
   EXPECT_EQ(ShellWord("$HOME/it's"), R"('$HOME/it'\''s')");

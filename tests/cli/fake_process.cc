@@ -83,7 +83,8 @@ int Act(const std::string& name, const std::string& line) {
   int number = 0, code = 0;
   words >> verb;
   if (verb == "exit") {
-    words >> code >> std::ws;
+    words >> code;
+    words.get();  // further blanks belong to the words
     std::getline(words, rest);
     SayAndLeaveWords(name, rest);
   } else if (verb == "stop" || verb == "warn") {

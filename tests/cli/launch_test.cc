@@ -91,6 +91,17 @@ TEST_F(LaunchTest, JsonTellsHowTheJobEnded) {
   EXPECT_EQ(
       field(ended, "epoch").struct_value().fields().at("validation/main/accuracy").number_value(),
       0.5);
+  EXPECT_EQ(field(ended, "figures").struct_value().fields().at("round").number_value(), 7);
+  EXPECT_EQ(field(ended, "settings")
+                .struct_value()
+                .fields()
+                .at("cluster.workers")
+                .struct_value()
+                .fields()
+                .at("value")
+                .number_value(),
+            2);
+  EXPECT_EQ(field(ended, "experiment_hash").string_value().size(), 16u);
   ScriptAll("run 75");
   Script("worker-1", "exit 78 no such layer");
   ended = Run(Launch({"--json"}));

@@ -155,7 +155,7 @@ TEST(NetTest, LeNetHasThePublishedParametersAndSegments) {
     EXPECT_EQ(tensor.segment, bias ? Segment::kUndecayed : Segment::kDecayed) << tensor.name;
   }
   EXPECT_EQ(parameters, 431080);
-  EXPECT_THAT(lenet.net->Describe(), HasSubstr("431080 trained parameters"));
+  EXPECT_THAT(lenet.net->Describe(0), HasSubstr("431080 trained parameters"));
 }
 
 TEST(NetTest, TheLastLayersGradientsAreFinalFirst) {

@@ -34,7 +34,7 @@ TEST_F(JobResultTest, IsTheNewestCompleteCheckpointAndTheLastEpoch) {
   const JobResult result = Read();
   EXPECT_EQ(result.checkpoint, folder_ + "/checkpoints/round-000000000100");
   EXPECT_EQ(result.description, "epoch 2, validation accuracy 0.9877");
-  EXPECT_EQ(result.figures,
+  EXPECT_EQ(result.log.last_epoch,
             R"({"round":2,"kind":"epoch","epoch":2,"validation/main/accuracy":0.98765})");
 }
 
@@ -47,10 +47,10 @@ TEST_F(JobResultTest, AnEpochThatWasNotEvaluatedIsDescribedByItsTraining) {
 
 TEST_F(JobResultTest, WhatIsNotThereOrDamagedIsLeftOut) {
   EXPECT_EQ(Read().checkpoint, "");
-  EXPECT_EQ(Read().figures, "");
+  EXPECT_EQ(Read().log.last_epoch, "");
   std::ofstream(folder_ + "/log.jsonl") << R"({"round":1,"kind":"epoch","epo)"
                                         << "\n";
-  EXPECT_EQ(Read().figures, "");
+  EXPECT_EQ(Read().log.last_epoch, "");
   EXPECT_EQ(Read().description, "");
 }
 

@@ -141,6 +141,28 @@ TEST(Announcements, WhomTheJobWaitsForAreProcessesFirstAndThenPartitions) {
   EXPECT_THAT(WaitsFor(told.job, kNow), HasSubstr("partition 4 ("));
 }
 
+// In each open round the job waits for partitions.
+TEST(Announcements, AStatusNamesPartitionsOnlyIfTheyAreLate) {
+  Told told(2, 1);
+  told.Report(0, true, /*missing=*/4);
+  told.Report(1, true, /*missing=*/4);
+  told.Train(0);
+  told.job.clock.Moved(kNow);
+  const auto says = [&](TimeUs time) {
+    const wire::JobStatus status = StatusOf(told.job, time);
+    const bool late = IsLate(told.job, time);
+    EXPECT_EQ(status.waits_for().starts_with("partition 4 ("), late);
+    EXPECT_EQ(status.servers(1).report().waits_for(), late ? "partition 4" : "");
+    return late;
+  };
+  EXPECT_FALSE(says(kNow + 29 * kSecond)) << "the first round may be long";
+  EXPECT_TRUE(says(kNow + 31 * kSecond));
+  for (int round = 1; round < 10; ++round) told.job.clock.OnClosed(kNow + round * 2 * kSecond);
+  const TimeUs closed = kNow + 18 * kSecond;
+  EXPECT_FALSE(says(closed + 3 * kSecond));
+  EXPECT_TRUE(says(closed + 5 * kSecond)) << "twice the usual time is over";
+}
+
 TEST(Announcements, AStatusIsOfThePhaseAndOfAllMembers) {
   const std::pair<Phase, const char*> phases[] = {{Phase::kWaiting, "waiting"},
                                                   {Phase::kTraining, "training"},

@@ -1,0 +1,134 @@
+#include "common/telemetry/run_log.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include "common/base/json.h"
+#include "common/telemetry/figures.h"
+
+namespace kumo {
+namespace {
+
+using google::protobuf::Struct;
+using google::protobuf::Value;
+
+// Longer than any line of a log.
+constexpr size_t kLongestReadLine = 64 << 10;
+// A field that is no figure.
+constexpr std::string_view kWallTime = "wall_time";
+
+// Calls `visit` for each complete line.
+Status ForEachLine(ReadableFile* file, const std::function<void(const std::string&)>& visit) {
+  std::vector<char> piece(kLongestReadLine);
+  std::string line;
+  bool too_long = false;
+  for (uint64_t at = 0; at < file->size();) {
+    const size_t n = std::min<uint64_t>(piece.size(), file->size() - at);
+    KUMO_RETURN_IF_ERROR(file->Read(at, std::as_writable_bytes(std::span(piece).first(n))));
+    at += n;
+    std::string_view rest(piece.data(), n);
+    while (!rest.empty()) {
+      const size_t end = rest.find('\n');
+      const std::string_view part = rest.substr(0, end);
+      too_long = too_long || line.size() + part.size() > kLongestReadLine;
+      if (!too_long) line += part;
+      if (end == std::string_view::npos) break;
+      if (!too_long) visit(line);
+      line.clear();
+      too_long = false;
+      rest.remove_prefix(end + 1);
+    }
+  }
+  return OkStatus();
+}
+
+bool IsOfKind(const std::string& line, std::string_view kind) {
+  return line.find("\"kind\":\"" + std::string(kind) + "\"") != std::string::npos;
+}
+
+std::optional<Struct> Parsed(const std::string& line) {
+  Struct object;
+  if (!google::protobuf::util::JsonStringToMessage(line, &object).ok()) return std::nullopt;
+  return object;
+}
+
+RunLog::Figures FiguresIn(const Struct& object) {
+  RunLog::Figures figures;
+  for (const auto& [name, value] : object.fields()) {
+    if (value.has_number_value() && name != kWallTime) figures.emplace(name, value.number_value());
+  }
+  return figures;
+}
+
+std::string TextOf(const Value& value) {
+  if (value.has_bool_value()) return value.bool_value() ? "true" : "false";
+  return value.has_number_value() ? ToJson(value.number_value()) : value.string_value();
+}
+
+// Takes the settings of a run's start, or their changes: arrays of the old and the new value.
+void TakeSettings(const Struct& object, std::map<std::string, std::string>* settings) {
+  const auto all = object.fields().find("settings");
+  if (all != object.fields().end()) {
+    for (const auto& [key, value] : all->second.struct_value().fields()) {
+      (*settings)[key] = TextOf(value);
+    }
+  }
+  const auto changes = object.fields().find("changes");
+  if (changes == object.fields().end()) return;
+  for (const auto& [key, values] : changes->second.struct_value().fields()) {
+    if (values.list_value().values_size() == 2) {
+      (*settings)[key] = TextOf(values.list_value().values(1));
+    }
+  }
+}
+
+}  // namespace
+
+Result<RunLog> ReadRunLog(FileSystem& files, const std::string& path) {
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.OpenForReading(path));
+  RunLog log;
+  std::map<double, RunLog::Figures> epochs;
+  std::string point, progress;
+  const Status read = ForEachLine(file.get(), [&](const std::string& line) {
+    if (IsOfKind(line, "progress")) progress = line;
+    if (IsOfKind(line, "point")) point = line;
+    if (IsOfKind(line, "settings") || IsOfKind(line, "continued")) {
+      if (const auto object = Parsed(line)) TakeSettings(*object, &log.settings);
+    }
+    if (!IsOfKind(line, "epoch")) return;
+    const std::optional<Struct> object = Parsed(line);
+    if (!object) return;
+    log.last_epoch = line;
+    RunLog::Figures figures = FiguresIn(*object);
+    // Of an epoch that was evaluated twice the last line counts.
+    epochs[figures[std::string(figure::kEpoch)]] = std::move(figures);
+  });
+  KUMO_RETURN_IF_ERROR(read);
+  std::vector<RunLog::Figures> lines;
+  // In this order: at the end of an epoch its means say more than the last point's.
+  for (const std::string& line : {progress, point, log.last_epoch}) {
+    if (const auto object = Parsed(line)) lines.push_back(FiguresIn(*object));
+  }
+  const auto round_of = [](const RunLog::Figures& figures) {
+    const auto round = figures.find(std::string(figure::kRound));
+    return round == figures.end() ? 0 : round->second;
+  };
+  std::ranges::stable_sort(lines, {}, round_of);
+  for (const RunLog::Figures& line : lines) {
+    for (const auto& [name, value] : line) log.newest[name] = value;
+  }
+  for (auto& [epoch, figures] : epochs) log.epochs.push_back(std::move(figures));
+  return log;
+}
+
+}  // namespace kumo
