@@ -44,9 +44,7 @@ CommandLine MakeCommandLine(ManifestsArguments* args, const std::string& share) 
                      /*required=*/true, [args, share](const std::string& text) {
                        args->file = FindExperiment(text, share);
                      });
-  line.AddRepeated("set", "SECTION.KEY=VALUE",
-                   "Override a setting of the file; repeatable (kumo options lists them)",
-                   &args->sets);
+  line.AddSettings(&args->sets);
   line.AddOption("run", "NAME", Allowed(),
                  "Name of the run: lower-case letters, digits and '-'; unique in its namespace",
                  &args->run.name, "the job's, with '-' for '_'");

@@ -44,8 +44,7 @@ CommandLine Describe(Arguments& arguments) {
                      [&](const std::string& text) {
                        arguments.file = FindExperiment(text, FindInstallation().share);
                      });
-  line.AddRepeated("set", "SECTION.KEY=VALUE", "Override a setting of the file; repeatable",
-                   &arguments.sets);
+  line.AddSettings(&arguments.sets);
   line.AddOption("sheet", "FILE.png", Allowed(),
                  "Write an image with a row of training samples per class, in the order of the "
                  "table, transformed as in the first epoch",

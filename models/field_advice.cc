@@ -4,6 +4,7 @@
 
 #include "common/base/did_you_mean.h"
 #include "models/losses/loss.h"
+#include "models/missing_layers.h"
 #include "models/ops/layer.h"
 #include "proto/model.pb.h"
 
@@ -105,6 +106,13 @@ std::string Explained(const std::string& error) {
   if (message == nullptr) return error;
   const std::string what = std::string(message->name()) + " has no field " + quoted[1];
   const auto& network = *model::Network::descriptor();
+  if (message == model::Layer::descriptor()) {
+    const std::string_view way = NearestWayTo(quoted[1]);
+    if (!way.empty()) {
+      return "Kumo has no layer " + quoted[1] + "; " + std::string(way) +
+             " (docs/networks.md#how-do-i-express-)";
+    }
+  }
   const bool left_open = message != &network && (quoted[1] == "layers" || quoted[1] == "input");
   if (left_open) return what + "; is a } missing before it?";
   return what + FieldAdvice(*message, quoted[1]);

@@ -15,7 +15,8 @@ namespace kumo {
 std::string FieldAdvice(const google::protobuf::Descriptor& message, std::string_view field);
 
 // An error of the text format's parser in plain words; for an unknown field, "Layer
-// has no field Dense; did you mean fully_connected?".
+// has no field Dense; did you mean fully_connected?", and for a layer that Kumo lacks the nearest
+// way to express it (missing_layers.h).
 std::string Explained(const std::string& error);
 
 }  // namespace kumo

@@ -74,6 +74,13 @@ Status Net::Bind(const ParameterLayout& layout, float* weights, float* gradients
   return OkStatus();
 }
 
+const std::string& Net::scores_layer() const {
+  const int scores = graph_.losses.back().scores;
+  const auto of_scores = [&](const Node& node) { return node.outputs[0] == scores; };
+  const auto node = std::ranges::find_if(graph_.nodes, of_scores);
+  return node == graph_.nodes.end() ? graph_.losses.back().name : node->name;
+}
+
 Fields Net::takes() const {
   Fields wanted;
   for (size_t i = 0; i < graph_.inputs.size(); ++i) {

@@ -41,6 +41,8 @@ class Net {
   const Shape& input() const { return graph_.values[0].shape; }
   // Labels lie in [0, classes()); 0: they are numbers.
   int64_t classes() const { return graph_.label.classes; }
+  // The layer whose output the last loss takes: the scores of the classes.
+  const std::string& scores_layer() const;
   // Tensors in the order of ParameterLayout::Make.
   std::vector<TensorSpec> tensors() const { return graph_.tensors(); }
 

@@ -249,7 +249,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
                  "Name of this run: a server 0 that is started again for a run that has begun goes "
                  "on from the\nnewest checkpoint, whatever checkpoint.resume says",
                  &arguments.run, "none");
-  line.AddRepeated("set", "SECTION.KEY=VALUE", "Override a setting of the file", &arguments.sets);
+  line.AddSettings(&arguments.sets);
   line.AddVersion();
   const Status usage = line.Parse(args);
   if (line.version_asked()) {

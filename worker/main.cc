@@ -117,12 +117,14 @@ JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment, int 
 }
 
 // Prints the origin of the initial weights, if one is configured.
-Status CheckOrigin(const Trainer& trainer, const Experiment::Network& network) {
-  if (network.initial_weights.empty()) return OkStatus();
+Status CheckOrigin(const Trainer& trainer, const Experiment& experiment) {
+  if (experiment.network.initial_weights.empty()) return OkStatus();
   Buffer<float> weights(trainer.spec().layout.size());
-  const Result<checkpoint::Origin> origin =
-      TransferWeights(network, trainer.spec().layout, weights.span());
+  Result<checkpoint::Origin> origin =
+      TransferWeights(experiment, trainer.spec().layout, weights.span());
   if (!origin.ok()) return origin.status().WithContext("network.initial_weights");
+  for (const std::string& note : origin->notes()) LOG(WARNING) << note;
+  origin->clear_notes();
   for (const std::string& line : LinesOf(*origin)) std::printf("start    %s\n", line.c_str());
   return OkStatus();
 }
@@ -136,7 +138,7 @@ Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
   }
   if (!point.manifest) {
     std::printf("start    from the initial weights\n");
-    return CheckOrigin(trainer, experiment.network);
+    return CheckOrigin(trainer, experiment);
   }
   KUMO_RETURN_IF_ERROR(CheckSameNetworkAndData(*point.manifest, trainer.spec(), experiment));
   std::printf("start    from checkpoint %s%s\n", point.manifest->name().c_str(),
@@ -236,7 +238,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
                      [&](const std::string& text) {
                        arguments.file = FindExperiment(text, FindInstallation().share);
                      });
-  line.AddRepeated("set", "SECTION.KEY=VALUE", "Override a setting of the file", &arguments.sets);
+  line.AddSettings(&arguments.sets);
   line.AddOption("name", "NAME", Allowed(),
                  "Name of this worker; a restarted worker of the same "
                  "name replaces the old one at once",

@@ -30,8 +30,7 @@ void ExperimentArguments::AddTo(CommandLine* line) {
                       "experiment: mnist_lenet",
                       /*required=*/true,
                       [this](const std::string& text) { file = FindExperiment(text, share); });
-  line->AddRepeated("set", "SECTION.KEY=VALUE",
-                    "Override a setting of the file; repeatable (kumo options lists them)", &sets);
+  line->AddSettings(&sets);
   line->AddOption("bin-dir", "DIR", Allowed(), "Folder of kumo-server and kumo-worker",
                   &binary_directory, "the folder of kumo");
 }

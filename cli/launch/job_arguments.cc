@@ -24,12 +24,17 @@ void JobArguments::AddTo(CommandLine* line) {
                   "checkpoint's folder, or a file (.safetensors, .npz); matched by tensor name, so "
                   "that a new head is fine (network.initial_weights)",
                   &from, "random weights");
+  line->AddFlag("partial",
+                "With --from: start even if fewer than half of the network's tensors are in "
+                "WEIGHTS (network.initial_partial)",
+                &partial);
   line->AddFlag("verbose", "Show all settings, not only those that differ from the defaults",
                 &verbose);
 }
 
 void JobArguments::PassOn() {
   if (continues) experiment.sets.emplace_back("checkpoint.continue=true");
+  if (partial) experiment.sets.emplace_back("network.initial_partial=true");
   if (from.empty()) return;
   // Resolves --from once, so that all processes use the same checkpoint even while that job runs.
   // An error is reported only if the weights are needed, which a job with checkpoints of its own

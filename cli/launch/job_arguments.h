@@ -17,6 +17,7 @@ struct JobArguments {
   int servers = 0;                   // 0: the number of addresses in cluster.servers, or 1
   std::vector<std::string> devices;  // of the workers, in rotation; empty: network.device
   std::string from;                  // a checkpoint or output folder of another job; "": none
+  bool partial = false;              // also with few tensors from there
   bool continues = false;            // also from a checkpoint with other settings
   bool verbose = false;              // show all settings
   bool json = false;

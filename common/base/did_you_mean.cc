@@ -81,11 +81,11 @@ std::string Nearest(std::string_view word, std::span<const std::string> known) {
   return nearest;
 }
 
-std::vector<size_t> Meant(std::string_view word, std::span<const KnownName> known) {
+std::vector<size_t> Meant(std::string_view word, std::span<const KnownName> known, int most_edits) {
   const std::string bare = Bare(word);
   if (bare.empty() || word.size() > kLongestWord) return {};
   // For a short word, few edits reach any other word.
-  int least = std::min<int>(2, static_cast<int>(bare.size()) / 4);
+  int least = std::min<int>(most_edits, static_cast<int>(bare.size()) / 4);
   std::vector<size_t> meant;
   for (size_t i = 0; i < known.size(); ++i) {
     const int distance = Distance(bare, known[i], least);

@@ -30,8 +30,11 @@ struct KnownName {
   std::string_view also;
 };
 // Returns the indices in `known` of the names that equal `word` or have it as a synonym, ignoring
-// case, '_' and '-'; if there are none, the names nearest by spelling. Ascending.
-std::vector<size_t> Meant(std::string_view word, std::span<const KnownName> known);
+// case, '_' and '-'; if there are none, the names nearest by spelling, at most `most_edits` away.
+// Ascending.
+inline constexpr int kMostEdits = 2;
+std::vector<size_t> Meant(std::string_view word, std::span<const KnownName> known,
+                          int most_edits = kMostEdits);
 
 // "; did you mean block.momentum or optimiser.momentum?", or "" for no names.
 std::string DidYouMean(std::span<const std::string> names);

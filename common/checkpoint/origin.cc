@@ -25,6 +25,7 @@ checkpoint::Origin Excerpt(const checkpoint::Origin& origin) {
   Shorten(origin.taken(), excerpt.mutable_taken());
   Shorten(origin.left(), excerpt.mutable_left());
   Shorten(origin.unused(), excerpt.mutable_unused());
+  Shorten(origin.notes(), excerpt.mutable_notes());
   return excerpt;
 }
 
@@ -34,6 +35,7 @@ std::vector<std::string> LinesOf(const checkpoint::Origin& origin) {
                                     origin.checkpoint()};
   for (const std::string& left : origin.left()) lines.push_back("initialised as usual: " + left);
   for (const std::string& unused : origin.unused()) lines.push_back("not used: " + unused);
+  for (const std::string& note : origin.notes()) lines.push_back("note: " + note);
   return lines;
 }
 

@@ -12,8 +12,8 @@ namespace kumo {
 // how many were dropped. Idempotent. Origins from peers must pass through it.
 checkpoint::Origin Excerpt(const checkpoint::Origin& origin);
 
-// "starts with 6 of 8 tensors from DIR", and one line per tensor that is initialised as usual, and
-// per unused tensor of the source.
+// "starts with 6 of 8 tensors from DIR", and one line per tensor that is initialised as usual, per
+// unused tensor of the source, and per note.
 std::vector<std::string> LinesOf(const checkpoint::Origin& origin);
 
 }  // namespace kumo

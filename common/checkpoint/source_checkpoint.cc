@@ -1,10 +1,39 @@
 #include "common/checkpoint/source_checkpoint.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "common/checkpoint/checkpoint.h"
 
 namespace kumo {
+namespace {
+
+constexpr std::string_view kOfPyTorch[] = {".pt", ".pth", ".bin", ".ckpt"};
+constexpr std::string_view kOfOthers[] = {".onnx",  ".h5",  ".hdf5",      ".keras",  ".pb",
+                                          ".npy",   ".pkl", ".gguf",      ".params", ".tflite",
+                                          ".model", ".dnn", ".caffemodel"};
+
+// For a file of another program; "" for other paths.
+std::string HowToConvert(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::string ending = file.extension().string();
+  if (std::ranges::count(kOfPyTorch, ending) > 0) {
+    return "; " + ending +
+           " is PyTorch's format, which Kumo does not read; convert a state_dict: " +
+           "python3 -c \"import torch; from safetensors.torch import save_file; " +
+           "save_file(torch.load('" + path + "', map_location='cpu', weights_only=True), '" +
+           file.stem().string() + ".safetensors')\" (docs/export.md)";
+  }
+  if (std::ranges::count(kOfOthers, ending) > 0) {
+    return "; " + ending +
+           " is a format that Kumo does not read: save the tensors by their names "
+           "as .safetensors or, with numpy.savez, as .npz (docs/export.md)";
+  }
+  return "";
+}
+
+}  // namespace
 
 Result<CheckpointFolder> FindCheckpointAt(FileSystem& files, const std::string& path) {
   // "." has no file name.
@@ -25,7 +54,7 @@ Result<CheckpointFolder> FindCheckpointAt(FileSystem& files, const std::string& 
   }
   return NotFound(path +
                   " is neither a checkpoint's folder (round-...) nor a job's output folder " +
-                  "with checkpoints");
+                  "with checkpoints" + HowToConvert(path));
 }
 
 }  // namespace kumo

@@ -10,6 +10,7 @@
 #include "common/base/did_you_mean.h"
 #include "common/base/printable.h"
 #include "common/settings/command_line_pages.h"
+#include "common/settings/key_advice.h"
 
 namespace kumo {
 namespace {
@@ -24,6 +25,20 @@ constexpr int kStyle =
 
 // Bytes of an argument that a message repeats.
 constexpr size_t kLongestNamed = 200;
+
+// The value that follows an option of a person who knows another program: "--epochs 5" or
+// "--epochs=5". "VALUE" if there is none.
+std::string GivenValue(const std::string& option, std::span<const std::string> args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i].starts_with(option + "=")) {
+      return CutInTheMiddle(args[i].substr(option.size() + 1), kLongestNamed);
+    }
+    if (args[i] == option && i + 1 < args.size() && !args[i + 1].starts_with("-")) {
+      return CutInTheMiddle(args[i + 1], kLongestNamed);
+    }
+  }
+  return "VALUE";
+}
 
 }  // namespace
 
@@ -77,6 +92,12 @@ void CommandLine::AddSeveral(std::string name, std::string placeholder, std::str
   rows_.back().takes_several = true;
 }
 
+void CommandLine::AddSettings(std::vector<std::string>* sets) {
+  AddRepeated("set", "SECTION.KEY=VALUE",
+              "Override a setting of the file; repeatable (kumo options lists them)", sets);
+  takes_settings_ = true;
+}
+
 void CommandLine::AddNote(std::string note) { notes_.push_back(std::move(note)); }
 
 void CommandLine::AddRow(Row row) { rows_.push_back(std::move(row)); }
@@ -87,7 +108,18 @@ const CommandLine::Row* CommandLine::Find(std::string_view name) const {
   return row == rows_.end() ? nullptr : &*row;
 }
 
-Status CommandLine::UnknownOption(const std::string& given) const {
+Status CommandLine::UnknownOption(const std::string& given,
+                                  std::span<const std::string> args) const {
+  const std::string name = given.substr(0, given.find('='));
+  std::string sets;
+  for (const std::string& key :
+       takes_settings_ ? SettingsNamed(name) : std::vector<std::string>()) {
+    sets += (sets.empty() ? "" : " or ") + ("--set " + key + "=" + GivenValue(name, args));
+  }
+  if (!sets.empty()) {
+    return InvalidArgument("unknown option " + CutInTheMiddle(name, kLongestNamed) +
+                           "; it is a setting of the experiment: write " + sets);
+  }
   std::vector<std::string> known;
   for (const Row& row : rows_) known.push_back("--" + row.name);
   return InvalidArgument("unknown option " + CutInTheMiddle(given, kLongestNamed) +
@@ -154,7 +186,7 @@ Status CommandLine::Parse(std::span<const std::string> args) {
     po::command_line_parser parser(std::vector<std::string>(args.begin(), args.end()));
     given = parser.options(known).style(kStyle).run().options;
   } catch (const po::unknown_option& error) {
-    return UnknownOption(error.get_option_name());
+    return UnknownOption(error.get_option_name(), args);
   } catch (const Syntax& error) {
     const std::string name = error.get_option_name();
     if (error.kind() == Syntax::extra_parameter) return InvalidArgument(name + " takes no value");

@@ -69,6 +69,10 @@ class CommandLine {
   void AddSeveral(std::string name, std::string placeholder, std::string help,
                   std::vector<std::string>* values);
 
+  // --set SECTION.KEY=VALUE, repeatable. An unknown option with the name of a setting is then
+  // refused with that setting.
+  void AddSettings(std::vector<std::string>* sets);
+
   // --version, of programs; main answers it (common/base/version.h).
   void AddVersion();
 
@@ -100,8 +104,8 @@ class CommandLine {
   Result<bool> ReadQuestion(const std::string& arg);
   void AddRow(Row row);
   const Row* Find(std::string_view name) const;
-  // given: with its dashes.
-  Status UnknownOption(const std::string& given) const;
+  // given: with its dashes. args: all arguments.
+  Status UnknownOption(const std::string& given, std::span<const std::string> args) const;
   Status NeedsValue(const std::string& given) const;
   Status TakePositional(const std::string& value);
   Status TakeOption(const std::string& name, const std::string& value) const;
@@ -115,6 +119,7 @@ class CommandLine {
   size_t taken_ = 0;                          // of the positionals
   Format help_format_ = nullptr;              // null: it is not asked for
   bool has_version_ = false;
+  bool takes_settings_ = false;
   bool version_asked_ = false;
 };
 

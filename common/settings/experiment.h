@@ -42,10 +42,11 @@ struct Experiment {
     Device device;     // not part of the hash
     int threads = 1;   // of one worker's arithmetic
     Precision precision = Precision::kFp32;
-    bool tf32 = false;            // on a GPU: float32 products may be rounded to TF32
-    bool deterministic = false;   // on a GPU: only algorithms that repeat their bits; not hashed
-    std::string initial_weights;  // a checkpoint, or a file of tensors, to start from, or empty
-    std::string initial_names;    // a file that maps its tensor names to ours, or empty
+    bool tf32 = false;             // on a GPU: float32 products may be rounded to TF32
+    bool deterministic = false;    // on a GPU: only algorithms that repeat their bits; not hashed
+    std::string initial_weights;   // a checkpoint, or a file of tensors, to start from, or empty
+    std::string initial_names;     // a file that maps its tensor names to ours, or empty
+    bool initial_partial = false;  // also if most tensors of the network are not there
   } network;
 
   struct Data {  // [data] (result, but for the folders, decode, prefetch and threads)

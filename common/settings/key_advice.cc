@@ -31,7 +31,7 @@ std::vector<std::string> SectionsMeant(std::string_view section) {
 }
 
 // By the name alone: two sections have a "momentum".
-std::vector<std::string> KeysNamed(std::string_view name) {
+std::vector<std::string> KeysNamed(std::string_view name, int most_edits = kMostEdits) {
   const OptionTable& table = OptionTable::Shared();
   std::vector<KnownName> known;
   for (const Option& option : table.options()) {
@@ -39,7 +39,7 @@ std::vector<std::string> KeysNamed(std::string_view name) {
         {std::string_view(option.key).substr(option.section().size() + 1), option.also});
   }
   std::vector<std::string> keys;
-  for (const size_t i : Meant(name, known)) keys.push_back(table.keys()[i]);
+  for (const size_t i : Meant(name, known, most_edits)) keys.push_back(table.keys()[i]);
   return keys;
 }
 
@@ -53,6 +53,13 @@ std::string KeyAdvice(std::string_view key) {
   const std::vector<std::string> named = KeysNamed(name);
   if (named.empty()) return DidYouMean(key, OptionTable::Shared().keys());
   return DidYouMean(Preferred(named, SectionsMeant(section)));
+}
+
+std::vector<std::string> SettingsNamed(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  const Option* const option = OptionTable::Shared().Find(name);
+  if (option != nullptr) return {option->key};
+  return KeysNamed(name, /*most_edits=*/0);
 }
 
 std::string SectionAdvice(std::string_view section) { return DidYouMean(SectionsMeant(section)); }

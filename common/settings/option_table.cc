@@ -174,6 +174,10 @@ std::vector<Option> Rows() {
        .help = "Text file that maps the tensor names of network.initial_weights to those of the "
                "network, a line each: `their name = our name`; a relative path is relative as for "
                "network.file; empty: names are equal"},
+      {KUMO_SETTING(network.initial_partial),
+       .also = "partial strict allow_partial ignore_mismatch",
+       .help = "Permission to start with fewer than half of the network's tensors from "
+               "network.initial_weights"},
 
       {KUMO_SETTING(data.reader), .effect = kFiles, .also = "format data_format",
        .help = "Reader of the data files"},
@@ -235,21 +239,21 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(data.ctf_labels), .allowed = StreamName(), .effect = kData,
        .also = "label_stream",
        .help = "Name of the label stream: class numbers, or one-hot vectors (reader ctf)"},
-      {KUMO_SETTING(data.scale), .allowed = Above(0), .effect = kData,
+      {KUMO_SETTING(data.scale), .allowed = Above(0), .effect = kPixels,
        .also = "rescale normalize normalise pixel_scale",
        .help = "Factor of all pixels; the default is 1/255"},
-      {KUMO_SETTING(data.subtract_mean), .effect = kData,
+      {KUMO_SETTING(data.subtract_mean), .effect = kPixels,
        .also = "mean_subtraction mean_image center",
        .help = "Subtraction of the training set's mean image (of the first data.train_limit "
                "samples) from every image, before data.scale"},
-      {KUMO_SETTING(data.mean), .allowed = Between(-1e6, 1e6), .effect = kData,
+      {KUMO_SETTING(data.mean), .allowed = Between(-1e6, 1e6), .effect = kPixels,
        .also = "normalize_mean channel_mean mean_rgb mean_values pixel_mean",
        .help = "Mean of each channel, which is subtracted after data.scale: 0.4914,0.4822,0.4465 "
                "for CIFAR-10; empty: nothing is subtracted"},
       {.key = "data.std",
        KUMO_FIELD(data.std_dev),
        .allowed = AboveTo(0, 1e6),
-       .effect = kData,
+       .effect = kPixels,
        .old_key = "data.deviation",
        .also = "stddev standard_deviation normalize_std std_rgb std_values pixel_std",
        .help = "Standard deviation of each channel, by which it is divided after data.scale and "

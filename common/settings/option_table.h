@@ -46,6 +46,7 @@ enum class Effect : uint32_t {
   // On which samples the data have, not on their form; may change if the rounds so far keep their
   // places in the epochs.
   kFiles = 1 << 10 | kResult,
+  kPixels = 1 << 11 | kData,  // on the numbers that stand for an image's pixels; must stay
 };
 constexpr Effect operator|(Effect a, Effect b) {
   return static_cast<Effect>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include <glog/logging.h>
+
 #include "common/base/terminal.h"
 
 namespace kumo {
@@ -20,6 +22,11 @@ void FdConsole::Write(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EPIPE && !told_) {
+      told_ = true;
+      LOG(WARNING) << "stdout is a closed pipe: the training continues without progress here; kumo "
+                      "status shows it";
+    }
     if (written <= 0) return;
     text.remove_prefix(static_cast<size_t>(written));
   }

@@ -21,7 +21,9 @@ class Console {
   virtual void Write(std::string_view text) = 0;
 };
 
-// Console of a file descriptor, which stays open: 1 for stdout.
+// Console of a file descriptor, which stays open: 1 for stdout. If nobody reads a pipe any more (as
+// in `kumo launch FILE | head`), the first line that is lost is logged as a warning. Requires that
+// SIGPIPE is ignored.
 class FdConsole : public Console {
  public:
   explicit FdConsole(int fd) : fd_(fd) {}
@@ -30,6 +32,7 @@ class FdConsole : public Console {
 
  private:
   const int fd_;
+  bool told_ = false;  // that nobody reads
 };
 
 // Progress view: the bar or the lines, interleaved with the rows of the epoch table.

@@ -203,7 +203,7 @@ TEST(NetworksPage, ExamplesHaveTheShapesThatTheirCommentsSay) {
     const std::string kind = section.name.empty() ? "convolution" : section.name;
     EXPECT_THAT(section.example, HasSubstr(kind + " {")) << "an example of something else";
   }
-  EXPECT_EQ(examples, 1 + LayerKinds().size() + LossKinds().size() +
+  EXPECT_EQ(examples, 3 + LayerKinds().size() + LossKinds().size() +
                           model::Initialiser::descriptor()->field_count());
 }
 

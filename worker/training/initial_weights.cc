@@ -14,6 +14,8 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/manifest.h"
 #include "common/checkpoint/source_checkpoint.h"
+#include "common/settings/experiment_text.h"
+#include "common/settings/option_table.h"
 #include "common/settings/option_value.h"
 #include "common/tensor_files/tensor_file.h"
 
@@ -57,6 +59,33 @@ class FewNames {
   int count_ = 0;
 };
 
+// The first few of the texts.
+std::string Listed(const google::protobuf::RepeatedPtrField<std::string>& texts) {
+  constexpr int kShown = 4;
+  std::string text;
+  for (int i = 0; i < std::min(texts.size(), kShown); ++i) {
+    text += (i == 0 ? "" : ", ") + Printable(texts[i]);
+  }
+  return texts.size() > kShown ? text + ", ..." : text;
+}
+
+// Notes on settings that give the network other inputs than those for which its weights were
+// trained.
+void NoteOtherPixels(const checkpoint::Manifest& manifest, const Experiment& experiment,
+                     checkpoint::Origin* origin) {
+  if (manifest.experiment_text().empty()) return;  // not known
+  const auto shown = [](const std::string& value) {
+    return value.empty() ? std::string("empty") : Printable(value, 80);
+  };
+  for (const SettingChange& change : SettingChanges(manifest.experiment_text(), experiment)) {
+    const Option* const option = OptionTable::Shared().Find(change.key);
+    if (option == nullptr || !option->Has(Effect::kPixels)) continue;
+    origin->add_notes("the weights were trained with " + change.key + " = " + shown(change.then) +
+                      ", here it is " + shown(change.now) +
+                      ": set it as there, unless other pixels are intended");
+  }
+}
+
 // Assignment of the source's tensors to the network's, one offer at a time.
 class Transfer {
  public:
@@ -83,8 +112,9 @@ class Transfer {
     return weights_.subspan(range.begin, range.size());
   }
 
-  // source: "checkpoint DIR"; kind: "the checkpoint".
-  Result<checkpoint::Origin> Finish(const std::string& source, const std::string& kind) {
+  // source: "checkpoint DIR"; kind: "the checkpoint". partial: few tensors suffice.
+  Result<checkpoint::Origin> Finish(const std::string& source, const std::string& kind,
+                                    bool partial) {
     FewNames here;
     for (size_t i = 0; i < reasons_.size(); ++i) {
       const TensorSpec& tensor = layout_.tensors()[i];
@@ -100,11 +130,18 @@ class Transfer {
     }
     origin_.set_tensors(static_cast<int>(layout_.tensors().size()));
     origin_.set_tensors_taken(origin_.taken_size());
-    if (!origin_.taken().empty()) return std::move(origin_);
-    return FailedPrecondition("no tensor of " + source +
-                              " matches a tensor of the network in name and shape: it has " +
-                              there_.text() + "; the network has " + here.text() +
-                              "; map the names with network.initial_names");
+    const int taken = origin_.taken_size();
+    if (2 * taken >= origin_.tensors() || (partial && taken > 0)) return std::move(origin_);
+    const std::string match = " of the network in name and shape: it has " + there_.text() +
+                              "; the network has " + here.text() +
+                              "; map the names with network.initial_names";
+    if (taken == 0) return FailedPrecondition("no tensor of " + source + " matches a tensor" + match);
+    return FailedPrecondition("only " + std::to_string(taken) + " of " +
+                              std::to_string(origin_.tensors()) +
+                              " tensors of the network are in " + source + " by name and shape (" +
+                              Listed(origin_.taken()) + "); not taken: " + Listed(origin_.left()) +
+                              "; map other names with network.initial_names, or start with these "
+                              "alone: kumo launch --partial (network.initial_partial=true)");
   }
 
   checkpoint::Origin& origin() { return origin_; }
@@ -129,9 +166,10 @@ Result<ParameterLayout> SourceLayout(const checkpoint::Manifest& manifest,
       "release 0.1 wrote it without tensor names, and it is of another network than network.file");
 }
 
-Result<checkpoint::Origin> FromCheckpoint(const std::string& path, const ParameterLayout& layout,
-                                          Transfer* transfer) {
+Result<checkpoint::Origin> FromCheckpoint(const Experiment& experiment,
+                                          const ParameterLayout& layout, Transfer* transfer) {
   PosixFileSystem files;
+  const std::string& path = experiment.network.initial_weights;
   KUMO_ASSIGN_OR_RETURN(const CheckpointFolder folder, FindCheckpointAt(files, path));
   KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
                         VerifyCheckpoint(files, folder.parent, folder.name));
@@ -146,26 +184,30 @@ Result<checkpoint::Origin> FromCheckpoint(const std::string& path, const Paramet
     std::copy_n(stored.data() + source->tensor(static_cast<int>(i)).begin, room.size(),
                 room.begin());
   }
-  return transfer->Finish("checkpoint " + folder.path(), "the checkpoint");
+  NoteOtherPixels(manifest, experiment, &transfer->origin());
+  return transfer->Finish("checkpoint " + folder.path(), "the checkpoint",
+                          experiment.network.initial_partial);
 }
 
-Result<checkpoint::Origin> FromFile(const std::string& path, TensorFormat format,
+Result<checkpoint::Origin> FromFile(const Experiment::Network& network, TensorFormat format,
                                     Transfer* transfer) {
   PosixFileSystem files;
+  const std::string& path = network.initial_weights;
   transfer->origin().set_checkpoint(path);
   KUMO_RETURN_IF_ERROR(ReadTensorFile(
       files, path, format, [&](const FileTensor& tensor) -> Result<std::span<float>> {
         return transfer->RoomFor(
             {tensor.name, tensor.shape, MisfitOfFile, Segment::kDecayed, tensor.unreadable});
       }));
-  return transfer->Finish(path, "the file");
+  return transfer->Finish(path, "the file", network.initial_partial);
 }
 
 }  // namespace
 
-Result<checkpoint::Origin> TransferWeights(const Experiment::Network& network,
+Result<checkpoint::Origin> TransferWeights(const Experiment& experiment,
                                            const ParameterLayout& layout,
                                            std::span<float> weights) {
+  const Experiment::Network& network = experiment.network;
   TensorNames names(layout);
   if (!network.initial_names.empty()) {
     Result<TensorNames> read = TensorNames::Read(network.initial_names, layout);
@@ -173,9 +215,9 @@ Result<checkpoint::Origin> TransferWeights(const Experiment::Network& network,
     names = *std::move(read);
   }
   Transfer transfer(layout, names, weights);
-  const std::string& path = network.initial_weights;
-  if (const auto format = TensorFormatOf(path)) return FromFile(path, *format, &transfer);
-  return FromCheckpoint(path, layout, &transfer);
+  const auto format = TensorFormatOf(network.initial_weights);
+  if (format) return FromFile(network, *format, &transfer);
+  return FromCheckpoint(experiment, layout, &transfer);
 }
 
 Result<Buffer<float>> LoadStoredWeights(const std::string& path, const ParameterLayout& layout) {

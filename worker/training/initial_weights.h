@@ -20,12 +20,14 @@ namespace kumo {
 // match a tensor of `layout` into `weights`, layout.size() floats; other tensors keep their values.
 // A checkpoint (source_folder.h) provides its evaluated weights bit for bit; a file (.safetensors
 // or .npz) is rounded to float32. After an error, some weights may be overwritten. Returns the
-// taken tensors, the reasons why others were not taken, and the unused tensors of the source.
+// taken tensors, the reasons why others were not taken, the unused tensors of the source, and notes
+// on other pixels than those for which a checkpoint's weights were trained.
 //
-// FailedPrecondition if no tensor fits, or if a checkpoint of release 0.1, which has no tensor
-// names, is of another network; otherwise the errors of VerifyCheckpoint, ReadTensorFile and
+// FailedPrecondition if fewer than half of the network's tensors fit (with network.initial_partial:
+// none), or if a checkpoint of release 0.1, which has no tensor names, is of another network;
+// otherwise the errors of VerifyCheckpoint, ReadTensorFile and
 // TensorNames::Read.
-Result<checkpoint::Origin> TransferWeights(const Experiment::Network& network,
+Result<checkpoint::Origin> TransferWeights(const Experiment& experiment,
                                            const ParameterLayout& layout, std::span<float> weights);
 
 // Returns the evaluated weights (layout.size() floats) of the checkpoint in the folder `path`

@@ -47,12 +47,13 @@ void AddMinibatches(const char* what, const char* setting, const MinibatchRoom& 
 }
 
 // Memory of the network on the CPU for minibatches of the given size.
-Result<int64_t> NetBytes(const model::Network& network, DataReader reader, const Fields& fields,
-                         int max_batch) {
+Result<int64_t> NetBytes(const model::Network& network, const Experiment& experiment,
+                         const Fields& fields, int max_batch) {
   CountedMemory counted;
   const std::unique_ptr<Backend> backend = MakeCpuBackendIn(&counted);
   KUMO_ASSIGN_OR_RETURN(const auto net, Net::Make(network, max_batch, backend.get()));
-  KUMO_RETURN_IF_ERROR(BindInputs(reader, fields, {}, net.get()));
+  KUMO_RETURN_IF_ERROR(BindInputs(experiment.data.reader, fields, {}, net.get())
+                           .WithContext(experiment.network.file));
   return counted.bytes();
 }
 
@@ -153,8 +154,8 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
   AddMinibatches("validation minibatches read ahead", "evaluation.minibatch", rooms.validation,
                  data.validation.fields, &worker);
   if (on_cpu) {
-    KUMO_ASSIGN_OR_RETURN(const int64_t net, NetBytes(network, experiment.data.reader,
-                                                      data.train.fields, rooms.largest()));
+    KUMO_ASSIGN_OR_RETURN(const int64_t net,
+                          NetBytes(network, experiment, data.train.fields, rooms.largest()));
     worker.Add("activations and layer buffers", {net},
                rooms.train.samples >= rooms.validation.samples ? "sync.minibatch"
                                                                : "evaluation.minibatch");

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include <glog/logging.h>
+
 #include "data/content_hash.h"
 #include "data/data_summary.h"
 #include "data/open_datasets.h"
@@ -19,22 +21,58 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
   KUMO_RETURN_IF_ERROR(
       BindInputs(experiment.data.reader, job.datasets.fields(), job.datasets.pixels, job.net.get())
           .WithContext(file + ", " + data.name()));
-  if (job.net->classes() < data.classes() &&
-      TraitsOf(experiment.data.reader).samples == SampleKind::kTokens) {
-    const std::string tokens = std::to_string(data.classes());
-    return FailedPrecondition(file + ": the network has " + std::to_string(job.net->classes()) +
-                              " outputs, but " + data.name() + " has " + tokens +
-                              " different tokens; set the vocabulary of the input and the outputs "
-                              "of the last layer to " +
-                              tokens);
-  }
+  const std::string outputs = std::to_string(job.net->classes());
+  const std::string classes = std::to_string(data.classes());
+  const std::string layer = "layer " + job.net->scores_layer();
   if (job.net->classes() < data.classes()) {
-    const std::string outputs = std::to_string(job.net->classes());
+    if (TraitsOf(experiment.data.reader).samples == SampleKind::kTokens) {
+      return FailedPrecondition(file + ": the network has " + outputs + " outputs, but " +
+                                data.name() + " has " + classes +
+                                " different tokens; set the vocabulary of the input and the "
+                                "outputs of " +
+                                layer + " to " + classes);
+    }
     return FailedPrecondition(file + ": the network has " + outputs +
-                              " outputs, but data.classes = " + std::to_string(data.classes()) +
-                              "; set data.classes = " + outputs + " or change the last layer");
+                              " outputs, but data.classes = " + classes + "; give " + layer + " " +
+                              classes + " outputs, or set data.classes = " + outputs);
+  }
+  if (job.net->classes() > data.classes() && data.classes() > 0) {
+    LOG(WARNING) << file << ": the network has " << outputs << " outputs, but the data have "
+                 << classes << " classes; give " << layer << " " << classes
+                 << " outputs, unless more are intended";
   }
   return OkStatus();
+}
+
+// "input { channels: 3 height: 32 width: 32 }", or "input { name: "tokens" extents: 64 ... }".
+std::string InputOf(const Field& field) {
+  std::string text = "input { ";
+  if (field.extents.size() == 3) {
+    const char* const names[] = {"channels", "height", "width"};
+    for (int i = 0; i < 3; ++i) {
+      text += std::string(names[i]) + ": " + std::to_string(field.extents[i]) + " ";
+    }
+    return text + "}";
+  }
+  text += "name: \"" + field.name + "\" ";
+  for (const int64_t extent : field.extents) text += "extents: " + std::to_string(extent) + " ";
+  return text + "... }";
+}
+
+// What to change if the first input is of another shape than the samples; "" if it is not.
+std::string HowToFit(DataReader reader, const Fields& fields, const Fields& wanted) {
+  const Field& input = wanted.front();
+  const int found = FindField(fields, input.name);
+  if (found < 0 || Shape(input.extents) == Shape(fields[found].extents)) return "";
+  const ReaderTraits traits = TraitsOf(reader);
+  std::string settings;
+  if (traits.image_files && input.extents.size() == 3) {
+    settings = "data.image_size = " + ExtentsText(input.extents) +
+               ", with which all images are resized, or ";
+  } else if (traits.samples == SampleKind::kTokens) {
+    settings = "data.window = " + ExtentsText(input.extents) + ", or ";
+  }
+  return "set " + settings + InputOf(fields[found]) + " in the network";
 }
 
 constexpr int64_t kMostClasses = int64_t{1} << 30;
@@ -128,16 +166,8 @@ Status BindInputs(DataReader reader, const Fields& fields, const PixelFormula& p
                                               : "; its losses need classes as labels: set "
                                                 "data.classes to the number of classes"));
   }
-  if (!TraitsOf(reader).image_files) return status;
-  const int image = FindField(wanted, kImageField);
-  const int found = FindField(fields, kImageField);
-  if (image < 0 || found < 0 || wanted[image].extents.size() != 3 ||
-      Shape(wanted[image].extents) == Shape(fields[found].extents)) {
-    return status;
-  }
-  return Status(status.code(), status.message() + "; with data.image_size = " +
-                                   ExtentsText(wanted[image].extents) +
-                                   " all images are resized to fit");
+  const std::string advice = HowToFit(reader, fields, wanted);
+  return advice.empty() ? status : Status(status.code(), status.message() + "; " + advice);
 }
 
 }  // namespace kumo

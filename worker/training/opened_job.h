@@ -44,8 +44,8 @@ Result<OpenedJob> OpenJob(const Experiment& experiment);
 Result<std::string> NoteOfSharedImages(const Datasets& data);
 
 // Binds the fields of the samples to the network's inputs (Net::Connect). The errors of
-// Net::Connect; if image files have another size than the network's input, the message names the
-// setting that resizes them.
+// Net::Connect; if samples have another shape than the network's input, the message names the input
+// to write into the network file, and the setting that makes samples fit if there is one.
 Status BindInputs(DataReader reader, const Fields& fields, const PixelFormula& pixels, Net* net);
 
 }  // namespace kumo

@@ -88,8 +88,7 @@ Result<InitialWeights> Trainer::MakeInitialWeights() const {
   Buffer<float> weights(spec_.layout.size());
   KUMO_RETURN_IF_ERROR(net_->InitialWeights(experiment_.job.seed, spec_.layout, weights.span()));
   if (!experiment_.network.initial_weights.empty()) {
-    Result<checkpoint::Origin> origin =
-        TransferWeights(experiment_.network, spec_.layout, weights.span());
+    Result<checkpoint::Origin> origin = TransferWeights(experiment_, spec_.layout, weights.span());
     if (!origin.ok()) {
       return FailedPrecondition("network.initial_weights: " + origin.status().message());
     }

@@ -44,6 +44,9 @@ TEST(SourceFolder, IsACheckpointsOrTheNewestGoodOneOfAJob) {
   EXPECT_EQ(found(named), named);
   EXPECT_EQ(found(named + "/"), named);
   EXPECT_THAT(found("/nowhere"), HasSubstr("/nowhere is neither a checkpoint's folder"));
+  EXPECT_THAT(found("a/net.pt"), HasSubstr("torch.load('a/net.pt', map_location='cpu'"));
+  EXPECT_THAT(found("a/net.pt"), HasSubstr("'net.safetensors')"));
+  EXPECT_THAT(found("net.h5"), HasSubstr("numpy.savez"));
 }
 
 }  // namespace

@@ -65,6 +65,27 @@ TEST(CommandLine, WhatFollowsAnOptionIsItsValue) {
   EXPECT_EQ(a.file, "--json");
 }
 
+// A person who knows other programs writes --epochs 5.
+TEST(CommandLine, AnOptionThatIsASettingIsRefusedWithTheWayToSetIt) {
+  const auto refusal = [](const std::vector<std::string>& args) {
+    CommandLine line("kumo test", "Tests.");
+    std::vector<std::string> sets;
+    line.AddSettings(&sets);
+    return line.Parse(args).message();
+  };
+  EXPECT_EQ(refusal({"--epochs", "5"}),
+            "unknown option --epochs; it is a setting of the experiment: write --set job.epochs=5");
+  EXPECT_THAT(refusal({"--lr=0.1"}), HasSubstr("write --set schedule.learning_rate=0.1"));
+  EXPECT_THAT(refusal({"--batch-size", "--lr"}), HasSubstr("write --set sync.minibatch=VALUE"));
+  EXPECT_THAT(refusal({"--sync.block", "7"}), HasSubstr("write --set sync.block=7"));
+  EXPECT_THAT(refusal({"--momentum=0"}),
+              HasSubstr("--set block.momentum=0 or --set optimiser.momentum=0"));
+  EXPECT_THAT(refusal({"--st"}), HasSubstr("did you mean --set?"));
+  EXPECT_THAT(Arguments().Parse({"x", "--epochs", "5"}).message(),
+              HasSubstr("unknown option --epochs ("))
+      << "a command without settings";
+}
+
 TEST(CommandLine, AnOptionOfSeveralTakesWhatFollowsBeyondTheCommandsOwn) {
   Arguments a;
   ASSERT_TRUE(a.Parse({"x.conf", "--images", "1.png", "2.png", "--json", "--images=3.png", "4.png",

@@ -357,6 +357,7 @@ TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {
     drawn.data.classes = 10;
     drawn.data.crop_area = {};
     drawn.data.mean = {};
+    drawn.data.mixup = 0;
     drawn.data.crop_aspect = {0.5, 2};
     drawn.sync.warmup_samples = 0;
     drawn.schedule.final_rate = 0;

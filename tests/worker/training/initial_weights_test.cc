@@ -11,6 +11,7 @@
 
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/manifest.h"
+#include "common/settings/experiment_text.h"
 #include "common/tensor_files/tensor_file.h"
 #include "tests/scratch_directory.h"
 
@@ -64,6 +65,9 @@ class TransferTest : public testing::Test {
     manifest.set_version(5);
     manifest.set_fingerprint(layout.fingerprint());
     if (with_tensors) SetTensors(layout, &manifest);
+    Experiment trained;
+    trained.data.mean = {0.5};
+    manifest.set_experiment_text(ExperimentText(trained));
     checkpoint::File* file = manifest.add_files();
     file->set_name(ShardFileName(0, 1, 1));
     file->set_bytes(saved->bytes);
@@ -75,11 +79,13 @@ class TransferTest : public testing::Test {
                                    int i) {
     return {weights.begin() + layout.tensor(i).begin, weights.begin() + layout.tensor(i).end};
   }
-  static Experiment::Network From(const std::string& path, const std::string& names = "") {
-    Experiment::Network network;
-    network.initial_weights = path;
-    network.initial_names = names;
-    return network;
+  // Few tensors suffice.
+  static Experiment From(const std::string& path, const std::string& names = "") {
+    Experiment experiment;
+    experiment.network.initial_weights = path;
+    experiment.network.initial_names = names;
+    experiment.network.initial_partial = true;
+    return experiment;
   }
   static std::vector<float> Counting(float first, size_t n) {
     std::vector<float> numbers(n);
@@ -113,6 +119,35 @@ TEST_F(TransferTest, TensorsOfTheSameNameAndShapeAreTakenBitForBitAndTheOthersLe
   for (const int i : {0, 1, 3}) {
     EXPECT_THAT(Tensor(layout, weights, i), testing::Each(-1.0f)) << i;
   }
+}
+
+TEST_F(TransferTest, FewerThanHalfOfTheTensorsAreNoStartUnlessThatIsAllowed) {
+  Experiment experiment = From(SaveSource());
+  experiment.network.initial_partial = false;
+  std::vector<float> weights(NewHead().size());
+  const Status refused = TransferWeights(experiment, NewHead(), weights).status();
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(),
+              HasSubstr("only 2 of 5 tensors of the network are in checkpoint "));
+  EXPECT_THAT(refused.message(),
+              HasSubstr("(conv.weight, conv.bias); not taken: head.weight: [10"));
+  EXPECT_THAT(refused.message(), HasSubstr("--partial (network.initial_partial=true)"));
+  const ParameterLayout half = ParameterLayout::Make({{"conv.weight", {4, 3}, Segment::kDecayed},
+                                                      {"tail", {3}, Segment::kDecayed}})
+                                   .value();
+  std::vector<float> others(half.size());
+  EXPECT_TRUE(TransferWeights(experiment, half, others).ok()) << "half of them";
+}
+
+TEST_F(TransferTest, OtherPixelsThanThoseOfTheCheckpointAreNoted) {
+  Experiment experiment = From(SaveSource());
+  std::vector<float> weights(Source().size());
+  const auto origin = TransferWeights(experiment, Source(), weights);
+  ASSERT_TRUE(origin.ok()) << origin.status().message();
+  EXPECT_THAT(origin->notes(), ElementsAre(HasSubstr("data.mean = 0.5, here it is empty")));
+  experiment.data.mean = {0.5};
+  experiment.data.train_images = "other";
+  EXPECT_THAT(TransferWeights(experiment, Source(), weights)->notes(), testing::IsEmpty());
 }
 
 TEST_F(TransferTest, WhereNothingFitsItIsRefusedWithBothSidesNames) {

@@ -65,14 +65,16 @@ TEST_F(OpenedJobTest, ANetworkThatTheDataDoNotFitIsRefusedNamingBoth) {
   Status status = OpenJob(e).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), AllOf(HasSubstr("taller.pbtxt"), HasSubstr("1x32x28"),
-                                      HasSubstr("1x28x28"), testing::Not(HasSubstr("image_size"))));
+                                      HasSubstr("1x28x28"), testing::Not(HasSubstr("image_size")),
+                                      HasSubstr("set input { channels: 1 height: 28 width: 28 }")));
   text = kTinyNetwork;
   text.replace(text.find("outputs: 10"), 11, "outputs: 9");
   e.network.file = WriteNetwork("fewer.pbtxt", text);
   status = OpenJob(e).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("fewer.pbtxt"), HasSubstr("9 outputs"),
-                                      HasSubstr("data.classes = 10")));
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("fewer.pbtxt"), HasSubstr("9 outputs"),
+                    HasSubstr("give layer fc2 10 outputs, or set data.classes = 9")));
 }
 
 TEST_F(OpenedJobTest, WhatIsNotThereIsNamed) {
@@ -110,8 +112,10 @@ TEST(BindInputsTest, TheSettingThatMakesImageFilesFitIsNamed) {
                       net.get());
   };
   EXPECT_TRUE(connect(DataReader::kImageFolder, {3, 8, 8}).ok());
-  EXPECT_THAT(connect(DataReader::kImageFolder, {3, 480, 640}).message(),
-              testing::EndsWith("; with data.image_size = 3x8x8 all images are resized to fit"));
+  EXPECT_THAT(
+      connect(DataReader::kImageFolder, {3, 480, 640}).message(),
+      testing::EndsWith("; set data.image_size = 3x8x8, with which all images are resized, or "
+                        "input { channels: 3 height: 480 width: 640 } in the network"));
   EXPECT_THAT(connect(DataReader::kIdx, {3, 9, 8}).message(),
               testing::Not(testing::HasSubstr("image_size")));
   // Of the right size, and something else is wrong.
