@@ -140,8 +140,8 @@ class Run {
 
   void Describe(std::ofstream& json) {
     std::string network;
-    const auto written = google::protobuf::util::MessageToJsonString(
-        Take(LoadNetwork(experiment_.network.file)), &network);
+    const auto written =
+        google::protobuf::util::MessageToJsonString(Take(NetworkOf(experiment_)), &network);
     if (!written.ok()) Fail("the network cannot be written as JSON");
     json << "\"numbers\": " << layout_.size() << ",\n\"network\": " << network
          << ",\n\"optimiser\": {\"type\": \"" << WordOf(experiment_.optimiser.type)

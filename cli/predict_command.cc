@@ -9,13 +9,15 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo predict");
   ModelArguments model(environment);
   std::vector<std::string> inputs;
-  std::string format = "table";
+  std::string format;
   int top = 5;
   std::string output;
-  std::string prompt;
+  std::string prompt, prompts;
   int tokens = 200;
   double temperature = 0.8;
   int most_likely = 0;
+  double top_p = 1;
+  std::string stop;
   int seed = 1;
   CommandLine line("kumo predict",
                    "Classifies images with a checkpoint's network and prints probabilities, or\n"
@@ -34,10 +36,15 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   line.AddOption("output", "NAME", Allowed(),
                  "Output of the network, by its name in the network file", &output,
                  "the first one");
-  line.AddOption("format", "FORMAT", {.values = {"table", "json", "csv"}}, "Output format",
-                 &format);
+  line.AddOption("format", "FORMAT", {.values = {"table", "json", "csv", "text"}},
+                 "Output format: of classes table, json or csv; of a text text or json (an object "
+                 "a line)",
+                 &format, "table; text");
   line.AddOption("prompt", "TEXT", {.not_empty = true, .lines = true},
                  "Text to continue with a language model", &prompt, "none");
+  line.AddOption("prompts", "FILE", {.not_empty = true},
+                 "File with a text to continue on each line; empty lines are ignored", &prompts,
+                 "none");
   line.AddOption("tokens", "N", {.min = 1, .max = 1'000'000},
                  "With --prompt: number of tokens to add", &tokens);
   line.AddOption(
@@ -48,30 +55,52 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   line.AddOption("most-likely", "K", {.min = 0, .max = 1'000'000},
                  "With --prompt: sample from the K likeliest tokens (top-k); 0: from all",
                  &most_likely);
+  line.AddOption("top-p", "P", {.min = 0, .max = 1, .min_excluded = true},
+                 "With --prompt: sample from the likeliest tokens whose probabilities add up to P; "
+                 "1: from all",
+                 &top_p);
+  line.AddOption("stop", "TEXT", {.not_empty = true, .lines = true},
+                 "With --prompt: end before this text", &stop, "none");
   line.AddOption("seed", "N", {.min = 0, .max = 2'000'000'000}, "With --prompt: sampling seed",
                  &seed);
   const auto check = [&] {
-    if (inputs.empty() == prompt.empty()) {
+    const bool continues = !prompt.empty() || !prompts.empty();
+    if (!prompt.empty() && !prompts.empty()) {
+      return InvalidArgument("--prompt and --prompts exclude each other");
+    }
+    if (inputs.empty() != continues) {
       return InvalidArgument(
-          "give --input PATH with an image, or --prompt TEXT with a text to continue");
+          "give --input PATH with an image, --prompt TEXT with a text to continue, or --prompts "
+          "FILE with several");
     }
-    if (!prompt.empty()) {
-      return line.RefuseGiven({"format", "top", "output"},
-                              "requires --input; the continuation of a --prompt is plain text");
+    if (!continues) {
+      if (format == "text") return InvalidArgument("--format text: requires --prompt");
+      return line.RefuseGiven({"tokens", "temperature", "most-likely", "top-p", "stop", "seed"},
+                              "requires --prompt");
     }
-    return line.RefuseGiven({"tokens", "temperature", "most-likely", "seed"}, "requires --prompt");
+    if (format == "table" || format == "csv") {
+      return InvalidArgument("--format " + format +
+                             ": requires --input; a continuation is printed as text or json");
+    }
+    return line.RefuseGiven({"top", "output"}, "requires --input");
   };
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line, check)) return *end;
   Result<std::vector<std::string>> command = model.Command();
   if (!command.ok()) return exit_reporter.Report(command.status());
-  if (!prompt.empty()) {
-    command->insert(command->end(), {"--generate", prompt, "--tokens", std::to_string(tokens),
-                                     "--temperature", WriteValue(temperature), "--most-likely",
-                                     std::to_string(most_likely), "--seed", std::to_string(seed)});
+  if (inputs.empty()) {
+    command->insert(
+        command->end(),
+        {prompt.empty() ? "--generate-lines" : "--generate", prompt.empty() ? prompts : prompt,
+         "--tokens", std::to_string(tokens), "--temperature", WriteValue(temperature),
+         "--most-likely", std::to_string(most_likely), "--top-p", WriteValue(top_p), "--seed",
+         std::to_string(seed)});
+    if (!stop.empty()) command->insert(command->end(), {"--stop", stop});
+    if (!format.empty()) command->insert(command->end(), {"--format", format});
     return RunProgram(exit_reporter, *std::move(command));
   }
   for (const std::string& input : inputs) command->insert(command->end(), {"--predict", input});
-  command->insert(command->end(), {"--format", format, "--top", std::to_string(top)});
+  command->insert(command->end(), {"--top", std::to_string(top)});
+  if (!format.empty()) command->insert(command->end(), {"--format", format});
   if (!output.empty()) command->insert(command->end(), {"--output", output});
   return RunProgram(exit_reporter, *std::move(command));
 }

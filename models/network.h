@@ -3,6 +3,7 @@
 // functions; thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "common/base/status.h"
@@ -11,13 +12,23 @@
 
 namespace kumo {
 
-// Reads and checks a text-protobuf file. NotFound or Unavailable if the file cannot be read.
-// InvalidArgument "file:line:column: ..." if it is no network, with the likely meaning of an
-// unknown field, and "file:line: layer conv2: kernel must be ..." if a field is wrong.
-Result<model::Network> LoadNetwork(const std::string& path);
+// In a file the word `vocabulary` may stand for the number of different tokens of a text:
+//   input { name: "tokens" extents: 64 vocabulary: vocabulary }
+//   layers { name: "scores" fully_connected { outputs: vocabulary per_position: true } }
+inline constexpr int64_t kNoVocabulary = 0;  // the data are no text
+
+// Reads and checks a text-protobuf file. vocabulary: what that word stands for. NotFound or
+// Unavailable if the file cannot be read. InvalidArgument "file:line:column: ..." if it is no
+// network, with the likely meaning of an unknown field, "file:line: layer conv2: kernel must be
+// ..." if a field is wrong, and likewise if the word `vocabulary` stands for nothing.
+Result<model::Network> LoadNetwork(const std::string& path, int64_t vocabulary = kNoVocabulary);
 
 // The same from memory; `name` stands for the file in messages.
-Result<model::Network> ParseNetwork(const std::string& text, const std::string& name);
+Result<model::Network> ParseNetwork(const std::string& text, const std::string& name,
+                                    int64_t vocabulary = kNoVocabulary);
+
+// Whether the file can be read and has the word `vocabulary` for a number.
+bool NeedsVocabulary(const std::string& path);
 
 // The same network as text protobuf in one line, without the file's comments.
 std::string NetworkText(const model::Network& network);

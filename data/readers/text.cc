@@ -195,6 +195,7 @@ Result<DatasetExtents> MeasureText(const ReaderRequest& request) {
   extents.fields = WindowFields(request.text.window);
   extents.bytes =
       (trains ? parts.train_tokens : parts.validation_tokens) * BytesOf(NumberType::kInt32);
+  extents.vocabulary = tokens.vocabulary;
   return extents;
 }
 

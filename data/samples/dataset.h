@@ -61,6 +61,7 @@ struct DatasetExtents {
   Fields fields;
   int64_t bytes = 0;  // memory per process, without memory shared between processes
   DataNotes notes{};
+  int64_t vocabulary = 0;  // number of different tokens; 0: no tokens
 };
 
 // Calls `see` with each sample, or, if there are more than `most`, with that many evenly spaced

@@ -125,11 +125,17 @@ TEST_F(CommandsTest, ExportAndPredictNameTheWorkerACheckpointOfAnExperimentOrAFo
                 .code,
             75);
   EXPECT_THAT(Read("worker.args"), HasSubstr(" --checkpoint " + checkpoint +
-                                             " --predict a.png --predict b.zip --format table "
-                                             "--top 3"));
+                                             " --predict a.png --predict b.zip --top 3\n"));
   // A prompt may be several lines.
   EXPECT_EQ(Run({"predict", experiment_, "--checkpoint", "100", "--prompt", "A:\n\tb"}).code, 75);
   EXPECT_THAT(Read("worker.args"), HasSubstr(" --generate A:\n\tb --tokens 200"));
+  EXPECT_EQ(Run({"predict", experiment_, "--checkpoint", "100", "--prompts", "p.txt", "--top-p",
+                 "0.9", "--stop", "END", "--format", "json"})
+                .code,
+            75);
+  EXPECT_THAT(Read("worker.args"),
+              AllOf(HasSubstr(" --generate-lines p.txt --tokens 200"), HasSubstr(" --top-p 0.9 "),
+                    HasSubstr(" --stop END --format json")));
 }
 
 TEST_F(CommandsTest, WhatPredictCannotUseIsRefused) {
@@ -139,8 +145,10 @@ TEST_F(CommandsTest, WhatPredictCannotUseIsRefused) {
     EXPECT_EQ(ended.code, 64) << ended.err;
     return ended.last_line;
   };
-  EXPECT_THAT(refusal({"--prompt", "a", "--format", "json"}),
-              HasSubstr("--format: requires --input"));
+  EXPECT_THAT(refusal({"--prompt", "a", "--format", "csv"}),
+              HasSubstr("--format csv: requires --input"));
+  EXPECT_THAT(refusal({"--prompt", "a", "--prompts", "b"}), HasSubstr("exclude each other"));
+  EXPECT_THAT(refusal({"--input", "a.png", "--stop", "x"}), HasSubstr("--stop: requires --prompt"));
   EXPECT_THAT(refusal({"--prompt", "a", "--top", "5"}), HasSubstr("--top: requires --input"));
   EXPECT_THAT(refusal({"--input", "a.png", "--seed", "1"}), HasSubstr("--seed: requires --prompt"));
   EXPECT_THAT(refusal({"--prompt", ""}), HasSubstr("must not be empty"));
@@ -153,7 +161,7 @@ TEST_F(CommandsTest, ExportAndPredictSayWhatIsMissing) {
   EXPECT_THAT(nowhere.last_line, HasSubstr("--out PATH is missing"));
   const Ended nothing = Run({"predict", experiment_});
   EXPECT_EQ(nothing.code, 64);
-  EXPECT_THAT(nothing.last_line, HasSubstr("give --input PATH with an image, or --prompt TEXT"));
+  EXPECT_THAT(nothing.last_line, HasSubstr("give --input PATH with an image, --prompt TEXT"));
   const Ended untrained = Run({"export", experiment_, "--out", "m.onnx"});
   EXPECT_EQ(untrained.code, 78);
   EXPECT_THAT(untrained.last_line, HasSubstr("train first"));

@@ -59,13 +59,13 @@ directory = {folder}/{out}
 """
 LANGUAGE_MODEL = """
 name: "abc"
-input { name: "tokens" extents: 6 vocabulary: 9 }
+input { name: "tokens" extents: 6 vocabulary: vocabulary }
 layers { name: "token" embedding { outputs: 16 } }
 layers { name: "qkv" fully_connected { outputs: 48 per_position: true } }
 layers { name: "attention" attention { heads: 2 causal: true } }
 layers { name: "sum" inputs: "token" inputs: "attention" add {} }
 layers { name: "norm" layer_normalisation { per_position: true } }
-layers { name: "head" fully_connected { outputs: 9 per_position: true } }
+layers { name: "head" fully_connected { outputs: vocabulary per_position: true } }
 layers { name: "loss" softmax_cross_entropy {} }
 """
 LANGUAGE_JOB = """
@@ -324,6 +324,14 @@ class ExchangeTest(unittest.TestCase):
         self.assertNotEqual(drawn[0], drawn[2])
         self.assertEqual(said("--prompt", "a", "--temperature", "50", "--most-likely", "1", "--tokens", "4"),
                          "abcde\n")
+        self.assertEqual(said("--prompt", "a", "--temperature", "50", "--top-p", "0.01", "--tokens", "4"),
+                         "abcde\n")
+        self.assertEqual(said("--prompt", "c", "--temperature", "0", "--stop", "gh"), "cdef\n")
+        (self.folder / "prompts.txt").write_text("ab\n\ncd\n")
+        self.assertEqual(said("--prompts", "prompts.txt", "--temperature", "0", "--tokens", "2"), "abcd\ncdef\n")
+        lines = said("--prompts", "prompts.txt", "--temperature", "0", "--tokens", "2", "--format", "json")
+        self.assertEqual([json.loads(line) for line in lines.splitlines()],
+                         [{"prompt": "ab", "continuation": "cd"}, {"prompt": "cd", "continuation": "ef"}])
         unknown = self.kumo("predict", "abc.conf", "--prompt", "ab!", expect=78)
         self.assertIn("byte 2", unknown.stderr)
         self.assertIn("no language model",

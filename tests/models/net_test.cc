@@ -23,7 +23,8 @@ namespace {
 using testing::HasSubstr;
 
 model::Network Zoo(const std::string& name) {
-  Result<model::Network> network = LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt");
+  Result<model::Network> network =
+      LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65);
   CHECK(network.ok()) << network.status().message();
   return *network;
 }

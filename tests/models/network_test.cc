@@ -27,7 +27,7 @@ struct ZooCase {
 class ZooTest : public testing::TestWithParam<ZooCase> {};
 
 TEST_P(ZooTest, HasThePublishedNumberOfParameters) {
-  Result<model::Network> network = LoadNetwork(ZooFile(GetParam().file));
+  Result<model::Network> network = LoadNetwork(ZooFile(GetParam().file), /*vocabulary=*/65);
   ASSERT_TRUE(network.ok()) << network.status().message();
   Result<Graph> plan = PlanNetwork(*network);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
@@ -282,6 +282,30 @@ TEST(NetworkTest, AMissingFileIsNamed) {
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("no/such/file.pbtxt: No such file"));
   EXPECT_THAT(status.message(), HasSubstr("network.file"));
+}
+
+// A text's vocabulary goes into the network by itself.
+TEST(NetworkTest, TheWordVocabularyStandsForTheNumberOfTokens) {
+  const std::string text =
+      "# vocabulary as in vocabulary\n"
+      "name: \"vocabulary\"\n"
+      "input { name: 'tokens' extents: 4 vocabulary: vocabulary }\n"
+      "layers { name: 'vocabulary' embedding { outputs: 8 } }\n"
+      "layers { name: 'head' fully_connected { outputs: vocabulary per_position: true } }\n"
+      "layers { name: 'loss' softmax_cross_entropy {} }\n";
+  const auto network = ParseNetwork(text, "n", 65);
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  EXPECT_EQ(network->input(0).vocabulary(), 65);
+  EXPECT_EQ(network->layers(1).fully_connected().outputs(), 65);
+  EXPECT_EQ(network->name(), "vocabulary");
+  EXPECT_THAT(ParseNetwork(text, "n").status().message(),
+              HasSubstr("n:3: the word vocabulary stands for the number of tokens"));
+  EXPECT_THAT(ParseNetwork(text + "layers { name: 'x' vocabulary {} }", "n", 65).status().message(),
+              HasSubstr("n:7:31: Layer has no field vocabulary"));
+  std::string wrong = text;
+  wrong.replace(wrong.find("per_position: true }"), 12, "per_pos");
+  EXPECT_THAT(ParseNetwork(wrong, "n", 65).status().message(), HasSubstr("n:5:68: "))
+      << "places in the file stay";
 }
 
 TEST(NetworkTest, ADirectoryIsNoNetwork) { EXPECT_FALSE(LoadNetwork(KUMO_ZOO).ok()); }

@@ -1,15 +1,14 @@
 #include "worker/inference/generation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "common/base/printable.h"
 #include "common/base/rng.h"
 #include "models/graph/causality.h"
 #include "models/network.h"
@@ -47,14 +46,14 @@ class Vocabulary {
         found = numbers_.find(std::string(text.substr(at, length)));
       }
       if (found == numbers_.end()) {
-        return InvalidArgument("--prompt: the text at byte " + std::to_string(at) + " (\"" +
-                               std::string(text.substr(at, 8)) +
+        return InvalidArgument("prompt \"" + Printable(text, 40) + "\": the text at byte " +
+                               std::to_string(at) + " (\"" + std::string(text.substr(at, 8)) +
                                "\") is not in the vocabulary of the network");
       }
       tokens.push_back(found->second);
       at += length + 1;
     }
-    if (tokens.empty()) return InvalidArgument("--prompt is empty");
+    if (tokens.empty()) return InvalidArgument("the prompt is empty");
     return tokens;
   }
 
@@ -123,30 +122,26 @@ class LanguageModel {
   std::vector<float> scores_, next_;
 };
 
-int64_t Draw(std::span<const float> scores, const GenerationRequest& request, Rng* rng) {
-  std::vector<int64_t> order(scores.size());
-  std::iota(order.begin(), order.end(), int64_t{0});
-  std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
-  if (request.temperature <= 0) return order[0];
-  if (request.most_likely > 0 && request.most_likely < std::ssize(order)) {
-    order.resize(request.most_likely);
+// Continues one prompt.
+Status Continue(LanguageModel* network, const Vocabulary& vocabulary,
+                const GenerationRequest& request, std::vector<int32_t> tokens,
+                GeneratedTexts* texts) {
+  StopFilter filter(request.stop, [&](std::string_view text) { texts->Add(text); });
+  for (int i = 0; i < request.tokens; ++i) {
+    KUMO_ASSIGN_OR_RETURN(const std::span<const float> scores, network->ScoresAfter(tokens));
+    Rng rng(static_cast<uint64_t>(request.seed), RngPurpose::kGeneration, static_cast<uint64_t>(i));
+    // A token without text was never trained.
+    const int64_t token = DrawToken(scores.first(vocabulary.size()), request.sampling, &rng);
+    if (!filter.Add(vocabulary.TextOf(token))) return OkStatus();
+    tokens.push_back(static_cast<int32_t>(token));
   }
-  const auto top = static_cast<double>(scores[order[0]]);
-  std::vector<double> below;  // cumulative sums before normalisation
-  double sum = 0;
-  for (const int64_t token : order) {
-    sum += std::exp((static_cast<double>(scores[token]) - top) / request.temperature);
-    below.push_back(sum);
-  }
-  const double drawn = static_cast<double>(rng->NextUint64() >> 11) * 0x1p-53 * sum;
-  const auto found = std::ranges::upper_bound(below, drawn);
-  return found == below.end() ? order.back() : order[found - below.begin()];
+  filter.Finish();
+  return OkStatus();
 }
 
 }  // namespace
 
-Status Generate(const ModelName& name, const GenerationRequest& request,
-                const std::function<void(std::string_view)>& say) {
+Status Generate(const ModelName& name, const GenerationRequest& request, GeneratedTexts* texts) {
   KUMO_ASSIGN_OR_RETURN(const StoredModel model, OpenStoredModel(name));
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<LanguageModel> network, LanguageModel::Make(model));
   KUMO_ASSIGN_OR_RETURN(ModelData data, DataOf(model));
@@ -156,15 +151,14 @@ Status Generate(const ModelName& name, const GenerationRequest& request,
                            " tokens, but the text that it was trained on has " +
                            std::to_string(vocabulary.size()));
   }
-  KUMO_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, vocabulary.TokensOf(request.prompt));
-  say(request.prompt);
-  for (int i = 0; i < request.tokens; ++i) {
-    KUMO_ASSIGN_OR_RETURN(const std::span<const float> scores, network->ScoresAfter(tokens));
-    Rng rng(static_cast<uint64_t>(request.seed), RngPurpose::kGeneration, static_cast<uint64_t>(i));
-    // A token without text was never trained.
-    const int64_t token = Draw(scores.first(vocabulary.size()), request, &rng);
-    say(vocabulary.TextOf(token));
-    tokens.push_back(static_cast<int32_t>(token));
+  std::vector<std::vector<int32_t>> prompts;
+  for (const std::string& prompt : request.prompts) {
+    KUMO_ASSIGN_OR_RETURN(prompts.emplace_back(), vocabulary.TokensOf(prompt));
+  }
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    texts->Begin(request.prompts[i]);
+    KUMO_RETURN_IF_ERROR(Continue(network.get(), vocabulary, request, prompts[i], texts));
+    texts->End();
   }
   return OkStatus();
 }

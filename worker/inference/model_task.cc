@@ -3,13 +3,67 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <sstream>
+#include <string_view>
 
+#include "common/base/file.h"
+#include "common/base/json.h"
 #include "common/base/terminal.h"
 #include "worker/inference/model_export.h"
 #include "worker/inference/prediction.h"
 
 namespace kumo {
+namespace {
+
+constexpr uint64_t kMostPromptsMib = 16;
+
+// Each prompt with its continuation, followed by a line end.
+class PlainTexts final : public GeneratedTexts {
+ public:
+  void Begin(const std::string& prompt) override { Add(prompt); }
+  void Add(std::string_view text) override {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);  // a reader of a pipe sees each token
+  }
+  void End() override { Add("\n"); }
+};
+
+// {"prompt":"ROMEO:","continuation":"..."}, an object a line.
+class JsonTexts final : public GeneratedTexts {
+ public:
+  void Begin(const std::string& prompt) override {
+    prompt_ = prompt;
+    continuation_.clear();
+  }
+  void Add(std::string_view text) override { continuation_ += text; }
+  void End() override {
+    const JsonFields fields =
+        JsonFields().Add("prompt", prompt_).Add("continuation", continuation_);
+    std::printf("%s\n", fields.object().c_str());
+    std::fflush(stdout);
+  }
+
+ private:
+  std::string prompt_, continuation_;
+};
+
+// The lines of a file that are not empty, without their ends.
+Result<std::vector<std::string>> ReadPrompts(const std::string& path) {
+  const Result<std::string> text = ReadTextFile(path, kMostPromptsMib);
+  if (!text.ok()) return text.status().WithContext(path);
+  std::vector<std::string> prompts;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) prompts.push_back(line);
+  }
+  if (prompts.empty()) return InvalidArgument(path + " has no line with a prompt");
+  return prompts;
+}
+
+}  // namespace
 
 void ModelTask::AddTo(CommandLine* line) {
   line->AddOption("export", "FILE", {.not_empty = true},
@@ -24,23 +78,32 @@ void ModelTask::AddTo(CommandLine* line) {
                   "With --export, --predict and --generate: the checkpoint; FILE may name it too",
                   &checkpoint_, "FILE");
   line->AddOption("format", "FORMAT", Allowed(),
-                  "With --export: onnx, safetensors, npz; with --predict: table, json, csv",
-                  &format_, "from the file name's ending; table");
+                  "With --export: onnx, safetensors, npz; with --predict: table, json, csv; "
+                  "with --generate: text, json (an object a line)",
+                  &format_, "from the file name's ending; table; text");
   line->AddFlag("fold-batch-norm",
                 "With --export: fold batch normalisation into the layer before it",
                 &fold_batch_norm_);
   line->AddFlag("pixels", "With --export to ONNX: the model takes pixels, 0 to 255", &pixels_);
   line->AddOption("generate", "TEXT", {.not_empty = true, .lines = true},
-                  "Continue a text with the language model of --checkpoint, and exit",
-                  &generation_.prompt, "nothing");
+                  "Continue a text with the language model of --checkpoint, and exit", &prompt_,
+                  "nothing");
+  line->AddOption("generate-lines", "FILE", {.not_empty = true},
+                  "Continue each line of a file, and exit", &prompts_file_, "nothing");
   line->AddOption("tokens", "N", {.min = 1, .max = 1'000'000},
                   "With --generate: number of tokens to add", &generation_.tokens);
   line->AddOption("temperature", "T", {.min = 0, .max = 100},
                   "With --generate: sampling temperature; 0 takes the likeliest token",
-                  &generation_.temperature);
+                  &generation_.sampling.temperature);
   line->AddOption("most-likely", "K", {.min = 0, .max = 1'000'000},
                   "With --generate: sample from the K likeliest tokens (top-k); 0: from all",
-                  &generation_.most_likely);
+                  &generation_.sampling.most_likely);
+  line->AddOption("top-p", "P", {.min = 0, .max = 1, .min_excluded = true},
+                  "With --generate: sample from the likeliest tokens whose probabilities add up to "
+                  "P; 1: from all",
+                  &generation_.sampling.top_p);
+  line->AddOption("stop", "TEXT", {.not_empty = true, .lines = true},
+                  "With --generate: end before this text", &generation_.stop, "none");
   line->AddOption("seed", "N", {.min = 0, .max = 2'000'000'000}, "With --generate: sampling seed",
                   &generation_.seed);
   line->AddOption("top", "N", {.min = 1, .max = 1'000'000},
@@ -51,8 +114,7 @@ void ModelTask::AddTo(CommandLine* line) {
 
 Status ModelTask::Check() const {
   if (!asked()) return OkStatus();
-  const int asked =
-      (out_.empty() ? 0 : 1) + (images_.empty() ? 0 : 1) + (generation_.prompt.empty() ? 0 : 1);
+  const int asked = (out_.empty() ? 0 : 1) + (images_.empty() ? 0 : 1) + (generates() ? 1 : 0);
   if (asked > 1) {
     return InvalidArgument("--export, --predict and --generate exclude each other");
   }
@@ -63,9 +125,31 @@ Status ModelTask::Check() const {
     }
     return FormatOf({out_, format_, fold_batch_norm_, pixels_}).status();
   }
+  if (!prompt_.empty() && !prompts_file_.empty()) {
+    return InvalidArgument("--generate and --generate-lines exclude each other");
+  }
+  if (generates()) {
+    const std::string known[] = {"", "text", "json"};
+    if (std::ranges::count(known, format_) > 0) return OkStatus();
+    return InvalidArgument("--format " + format_ + ": must be text or json");
+  }
   const std::string known[] = {"", "table", "json", "csv"};
   if (std::ranges::count(known, format_) > 0) return OkStatus();
   return InvalidArgument("--format " + format_ + ": must be table, json or csv");
+}
+
+Status ModelTask::Continue(const ModelName& name) const {
+  GenerationRequest request = generation_;
+  request.prompts = {prompt_};
+  if (!prompts_file_.empty()) {
+    KUMO_ASSIGN_OR_RETURN(request.prompts, ReadPrompts(prompts_file_));
+  }
+  if (format_ == "json") {
+    JsonTexts texts;
+    return Generate(name, request, &texts);
+  }
+  PlainTexts texts;
+  return Generate(name, request, &texts);
 }
 
 Status ModelTask::Run(const std::string& file, const std::vector<std::string>& sets,
@@ -78,15 +162,7 @@ Status ModelTask::Run(const std::string& file, const std::vector<std::string>& s
     std::fputs(Folded(said + "\n", TerminalColumns(STDOUT_FILENO), kHanging).c_str(), stdout);
     return OkStatus();
   }
-  if (!generation_.prompt.empty()) {
-    const auto say = [](std::string_view text) {
-      std::fwrite(text.data(), 1, text.size(), stdout);
-      std::fflush(stdout);  // a reader of a pipe sees each token
-    };
-    const Status status = Generate(name, generation_, say);
-    if (status.ok()) std::fputs("\n", stdout);
-    return status;
-  }
+  if (generates()) return Continue(name);
   KUMO_ASSIGN_OR_RETURN(const Predictions predictions, Predict(name, {images_, top_, output_}));
   std::fputs(TextOf(predictions, format_).c_str(), stdout);
   return OkStatus();

@@ -18,7 +18,7 @@ class ModelTask {
  public:
   void AddTo(CommandLine* line);
   // True if one of the three options was given.
-  bool asked() const { return !out_.empty() || !images_.empty() || !generation_.prompt.empty(); }
+  bool asked() const { return !out_.empty() || !images_.empty() || generates(); }
   // InvalidArgument if options contradict each other.
   Status Check() const;
   // Runs the task and prints its result. file: ModelName::file.
@@ -26,10 +26,14 @@ class ModelTask {
              const Variables& variables) const;
 
  private:
+  bool generates() const { return !prompt_.empty() || !prompts_file_.empty(); }
+  Status Continue(const ModelName& name) const;
+
   std::string checkpoint_;
   std::string out_;
   std::vector<std::string> images_;
-  GenerationRequest generation_;
+  std::string prompt_, prompts_file_;
+  GenerationRequest generation_;  // without prompts
   std::string format_;
   int top_ = 5;
   std::string output_;

@@ -37,6 +37,16 @@ Result<Experiment> ExperimentOf(const checkpoint::Manifest& manifest, const Mode
   return std::move(loaded.experiment);
 }
 
+// Number of tokens for which the network was trained; kNoVocabulary if it takes no tokens.
+int64_t VocabularyOf(const checkpoint::Manifest& manifest) {
+  const Result<model::Network> network = ParseNetwork(manifest.network(), "");
+  if (!network.ok()) return manifest.class_names_size();
+  for (const model::Input& input : network->input()) {
+    if (input.vocabulary() > 0) return input.vocabulary();
+  }
+  return kNoVocabulary;
+}
+
 Result<ParameterLayout> LayoutFor(const StoredModel& model) {
   if (HasTensors(model.manifest)) return LayoutOf(model.manifest);
   if (!model.has_experiment_file) {
@@ -44,7 +54,8 @@ Result<ParameterLayout> LayoutFor(const StoredModel& model) {
                               " was written by release 0.1, without its network; name its "
                               "experiment file, and the checkpoint with --checkpoint");
   }
-  KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(model.experiment.network.file));
+  KUMO_ASSIGN_OR_RETURN(const model::Network network,
+                        LoadNetwork(model.experiment.network.file, VocabularyOf(model.manifest)));
   KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
   return ParameterLayout::Make(graph.tensors());
 }
@@ -83,7 +94,7 @@ Result<model::Network> NetworkOf(const StoredModel& model) {
   }
   Result<model::Network> network =
       model.has_experiment_file
-          ? LoadNetwork(model.experiment.network.file)
+          ? LoadNetwork(model.experiment.network.file, VocabularyOf(model.manifest))
           : ParseNetwork(said, "the network of checkpoint " + model.checkpoint);
   if (!network.ok()) return network.status();
   KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(*network));

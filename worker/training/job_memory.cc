@@ -121,8 +121,17 @@ Status JobMemory::CheckWorkerFits() const {
   return room.ok() ? worker.CheckFits(*room) : OkStatus();
 }
 
+Result<model::Network> NetworkOf(const Experiment& experiment) {
+  const std::string& file = experiment.network.file;
+  if (TraitsOf(experiment.data.reader).samples != SampleKind::kTokens || !NeedsVocabulary(file)) {
+    return LoadNetwork(file);
+  }
+  KUMO_ASSIGN_OR_RETURN(const ExtentsOfDatasets data, MeasureDatasets(experiment.data));
+  return LoadNetwork(file, data.train.vocabulary);
+}
+
 Result<JobMemory> MemoryOfJob(const Experiment& experiment, int servers) {
-  KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(experiment.network.file));
+  KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(experiment));
   return MemoryOfJob(experiment, network, servers);
 }
 

@@ -37,6 +37,10 @@ struct MinibatchRooms {
                                    int64_t validation_samples);
 };
 
+// The network in experiment.network.file. Reads a text's vocabulary if the file asks for it. The
+// errors of LoadNetwork and MeasureDatasets.
+Result<model::Network> NetworkOf(const Experiment& experiment);
+
 struct JobMemory {
   MemoryNeed worker;
   MemoryNeed server;

@@ -28,9 +28,9 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
     if (TraitsOf(experiment.data.reader).samples == SampleKind::kTokens) {
       return FailedPrecondition(file + ": the network has " + outputs + " outputs, but " +
                                 data.name() + " has " + classes +
-                                " different tokens; set the vocabulary of the input and the "
-                                "outputs of " +
-                                layer + " to " + classes);
+                                " different tokens; write vocabulary: vocabulary in the "
+                                "input and outputs: vocabulary in " +
+                                layer + ", or " + classes + " in both");
     }
     return FailedPrecondition(file + ": the network has " + outputs +
                               " outputs, but data.classes = " + classes + "; give " + layer + " " +
@@ -125,7 +125,7 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& netwo
 }  // namespace
 
 Result<OpenedJob> OpenJob(const Experiment& experiment) {
-  KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetwork(experiment.network.file));
+  KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(experiment));
   return OpenJob(experiment, network);
 }
 

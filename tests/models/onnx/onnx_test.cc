@@ -91,7 +91,8 @@ std::optional<Graph> GraphBehind(const LayerCase& layer_case, size_t first, size
 }
 
 Graph Zoo(const std::string& name) {
-  const Result<model::Network> network = LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt");
+  const Result<model::Network> network =
+      LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65);
   CHECK(network.ok()) << network.status().message();
   return PlanNetwork(*network).value();
 }

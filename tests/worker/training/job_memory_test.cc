@@ -31,7 +31,8 @@ class JobMemoryTest : public TrainerTest {
 TEST_F(JobMemoryTest, WhatIsCountedForANetIsWhatItTakes) {
   for (const std::string name : {"mnist_mlp", "mnist_lenet", "cifar_convnet", "char_gpt_small"}) {
     for (const int batch : {1, 16, 17, 100}) {
-      const model::Network network = *LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt");
+      const model::Network network =
+          *LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65);
       CountedMemory counted;
       const auto counting = MakeCpuBackendIn(&counted);
       ASSERT_TRUE(Net::Make(network, batch, counting.get()).ok());

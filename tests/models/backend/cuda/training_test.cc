@@ -29,7 +29,7 @@ namespace {
 constexpr int kBatch = 32;
 
 model::Network Zoo(const std::string& name) {
-  return LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt").value();
+  return LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65).value();
 }
 
 model::Network Parse(const char* text) {
