@@ -11,6 +11,8 @@ std::span<const Command> Commands() {
   static constexpr Command kCommands[] = {
       {"new", "create an experiment: for your data, or a copy of an installed one", RunNew},
       {"launch", "train: start and supervise the processes of a job", RunLaunch},
+      {"sweep", "train with several values of some settings, and compare", RunSweep},
+      {"runs", "list the runs in a folder, and how their settings differ", RunRuns},
       {"check", "validate an experiment, its data and this machine before a start", RunCheck},
       {"data", "show an experiment's data: classes, pixel statistics, sample images", RunData},
       {"evaluate", "compute a checkpoint's validation loss and accuracy", RunEvaluate},

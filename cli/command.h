@@ -22,6 +22,8 @@ int RunNew(const CliEnvironment& environment, std::span<const std::string> args)
 int RunLaunch(const CliEnvironment& environment, std::span<const std::string> args);
 int RunCheck(const CliEnvironment& environment, std::span<const std::string> args);
 int RunData(const CliEnvironment& environment, std::span<const std::string> args);
+int RunRuns(const CliEnvironment& environment, std::span<const std::string> args);
+int RunSweep(const CliEnvironment& environment, std::span<const std::string> args);
 int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> args);
 int RunExport(const CliEnvironment& environment, std::span<const std::string> args);
 int RunPredict(const CliEnvironment& environment, std::span<const std::string> args);

@@ -92,6 +92,13 @@ void CommandLine::AddSeveral(std::string name, std::string placeholder, std::str
   rows_.back().takes_several = true;
 }
 
+void CommandLine::AddPositionals(std::string placeholder, std::string help,
+                                 std::vector<std::string>* values) {
+  AddPositional(std::move(placeholder), std::move(help), /*required=*/false,
+                [values](const std::string& text) { values->push_back(text); });
+  positionals_.back().repeats = true;
+}
+
 void CommandLine::AddSettings(std::vector<std::string>* sets) {
   AddRepeated("set", "SECTION.KEY=VALUE",
               "Override a setting of the file; repeatable (kumo options lists them)", sets);
@@ -138,7 +145,8 @@ Status CommandLine::TakePositional(const std::string& value) {
                            "' is one argument too many (" + program_ +
                            " --help lists its arguments)");
   }
-  positionals_[taken_++].read(value);
+  positionals_[taken_].read(value);
+  if (!positionals_[taken_].repeats) ++taken_;
   return OkStatus();
 }
 

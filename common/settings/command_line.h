@@ -40,6 +40,7 @@ class CommandLine {
     std::string help;
     bool required;
     std::function<void(const std::string& text)> read;
+    bool repeats = false;  // takes all further arguments
   };
 
   // program: "kumo launch"; about: its purpose, one or more lines. --help (and -h) always exist.
@@ -50,6 +51,8 @@ class CommandLine {
   // Likewise, for a value that is parsed from its text.
   void AddPositional(std::string placeholder, std::string help, bool required,
                      std::function<void(const std::string& text)> read);
+  // The last arguments without a name, as many as are given.
+  void AddPositionals(std::string placeholder, std::string help, std::vector<std::string>* values);
   void AddFlag(std::string name, std::string help, bool* value);
   // T: int, double or std::string. *value holds the default, which --help prints, or
   // default_text if that is not empty.

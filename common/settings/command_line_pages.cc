@@ -14,7 +14,8 @@ constexpr std::string_view kExitCodes = "Exit codes: ";
 std::string Synopsis(const CommandLine& line) {
   std::string synopsis = line.program();
   for (const CommandLine::Positional& p : line.positionals()) {
-    synopsis += p.required ? " " + p.placeholder : " [" + p.placeholder + "]";
+    synopsis +=
+        (p.required ? " " + p.placeholder : " [" + p.placeholder + "]") + (p.repeats ? "..." : "");
   }
   return synopsis + " [OPTIONS]";
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "common/telemetry/figures.h"
 
@@ -44,10 +45,9 @@ RunRecorder::RunRecorder(const RunRecorderSettings& settings, FileSystem& files,
         [this](int64_t samples) { return OpenTensorBoard(samples); }, say);
   }
   if (settings.jsonl) {
-    const std::string path = JoinPath(settings.directory, kLog);
     jsonl_.emplace(
         std::string(kLog), settings.resumed_round, clock,
-        [this, path](int64_t round) { return JsonlWriter::Open(files_, path, round); }, say);
+        [this](int64_t round) { return OpenJsonl(round); }, say);
   }
 }
 
@@ -69,6 +69,20 @@ Result<std::unique_ptr<TensorBoardWriter>> RunRecorder::OpenTensorBoard(int64_t 
   if (status.ok()) return writer;
   (void)files_.RemoveFile(writer->path());  // the earlier error is the one to report
   return status;
+}
+
+Result<std::unique_ptr<JsonlWriter>> RunRecorder::OpenJsonl(int64_t round) {
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<JsonlWriter> writer,
+                        JsonlWriter::Open(files_, JoinPath(settings_.directory, kLog), round));
+  if (round >= 0 || settings_.hyperparameters.empty()) return writer;
+  JsonFields settings;
+  for (const Hyperparameter& one : settings_.hyperparameters) {
+    std::visit([&](const auto& value) { settings.Add(one.name, value); }, one.value);
+  }
+  JsonFields fields;
+  fields.Add("kind", "settings").Add("settings", settings).Add("wall_time", WallTime());
+  KUMO_RETURN_IF_ERROR(writer->Write(0, fields));
+  return writer;
 }
 
 void RunRecorder::GoBack(int64_t round, int64_t samples) {

@@ -36,7 +36,8 @@ struct RunRecorderSettings {
   double wall_time_s = 0;  // at opening, seconds since 1970
   bool tensorboard = true;
   bool jsonl = true;
-  std::vector<Hyperparameter> hyperparameters;  // for TensorBoard
+  // The settings that the result depends on, for TensorBoard and the first line of log.jsonl.
+  std::vector<Hyperparameter> hyperparameters;
   // The rounds and samples after which the run resumes; -1: a new run.
   int64_t resumed_round = -1;
   int64_t resumed_samples = -1;
@@ -97,6 +98,7 @@ class RunRecorder {
 
  private:
   Result<std::unique_ptr<TensorBoardWriter>> OpenTensorBoard(int64_t samples);
+  Result<std::unique_ptr<JsonlWriter>> OpenJsonl(int64_t round);
   double WallTime() const;
   struct Facts;
   void Write(int64_t round, int64_t samples, const Facts& facts);

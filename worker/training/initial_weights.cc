@@ -135,7 +135,8 @@ class Transfer {
     const std::string match = " of the network in name and shape: it has " + there_.text() +
                               "; the network has " + here.text() +
                               "; map the names with network.initial_names";
-    if (taken == 0) return FailedPrecondition("no tensor of " + source + " matches a tensor" + match);
+    if (taken == 0)
+      return FailedPrecondition("no tensor of " + source + " matches a tensor" + match);
     return FailedPrecondition("only " + std::to_string(taken) + " of " +
                               std::to_string(origin_.tensors()) +
                               " tensors of the network are in " + source + " by name and shape (" +

@@ -272,6 +272,17 @@ TEST_F(RunRecorderTest, DirectoryThatCannotBeMadeIsAnError) {
   EXPECT_FALSE(RunRecorder(settings_, files_, &clock_, &console_).Begin().ok());
 }
 
+TEST_F(RunRecorderTest, ANewRunBeginsWithItsSettings) {
+  settings_.hyperparameters = {{"sync.block", 50.0}, {"data.flip", true}};
+  { const auto recorder = Open(); }
+  EXPECT_THAT(Log(), testing::StartsWith(R"({"round":0,"kind":"settings","settings":{"sync.block":)"
+                                         R"(50,"data.flip":true})"));
+  settings_.resumed_round = 0;
+  { const auto recorder = Open(); }
+  const std::string log = Log();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << "once";
+}
+
 TEST_F(RunRecorderTest, WhereTheWeightsCameFromIsTheFirstLine) {
   Open()->Record(StartedRun{"there/round-7", {"a", "b"}, {"c: [1] there, [2] here"}});
   EXPECT_THAT(Log(), testing::StartsWith(

@@ -1,0 +1,81 @@
+#include "cli/sweep/sweep_runner.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "cli/launch/child_process.h"
+
+namespace kumo {
+namespace {
+
+constexpr TimeUs kSameRequest = 100 * kMillisecond;
+
+}  // namespace
+
+std::vector<SweepJobEnd> SweepRunner::Run() {
+  for (SweepJobEnd& end : ends_) end.started = false;
+  StartMore();
+  while (!running_.empty()) {
+    pollfd readable{signals_->fd(), POLLIN, 0};
+    poll(&readable, 1, /*timeout=*/-1);
+    for (const int signal : signals_->Take()) {
+      if (signal != SIGCHLD) PassOn(signal);
+    }
+    Reap();
+    StartMore();
+  }
+  return ends_;
+}
+
+void SweepRunner::StartMore() {
+  while (!stopped_ && next_ < jobs_.size() && std::ssize(running_) < parallel_) {
+    const size_t job = next_++;
+    ends_[job].started = true;
+    ChildSpec spec;
+    spec.command = jobs_[job].command;
+    spec.output_file = jobs_[job].output_file;
+    spec.environment = {{"KUMO_TERMINATION_LOG", ""}};
+    const Result<pid_t> pid = StartChild(spec);
+    if (pid.ok()) {
+      running_[*pid] = job;
+      on_start(job);
+      continue;
+    }
+    ends_[job].code = static_cast<int>(ExitCodeOf(pid.status()));
+    ends_[job].reason = pid.status().message();
+    on_end(job, ends_[job]);
+  }
+}
+
+void SweepRunner::Reap() {
+  for (auto it = running_.begin(); it != running_.end();) {
+    int status = 0;
+    const auto [pid, job] = *it;
+    if (waitpid(pid, &status, WNOHANG) != pid) {
+      ++it;
+      continue;
+    }
+    it = running_.erase(it);
+    ends_[job].code = ExitStatus(status);
+    ends_[job].reason = ExitReasonOf("", jobs_[job].output_file, 0);
+    on_end(job, ends_[job]);
+  }
+}
+
+void SweepRunner::PassOn(int signal) {
+  const TimeUs now = clock_.NowUs();
+  // `timeout` signals a process and its group one right after the other.
+  if (stopped_ && now - stopped_at_ < kSameRequest) return;
+  for (const auto& [pid, job] : running_) kill(pid, stopped_ ? SIGKILL : signal);
+  if (!stopped_) stopped_at_ = now;
+  stopped_ = true;
+}
+
+}  // namespace kumo
