@@ -7,6 +7,8 @@
 #include <glog/logging.h>
 #include <pthread.h>
 
+#include "common/base/cores.h"
+
 // Synchronisation. Two threads share the ring: the prefetch thread fills entry made_ % size, the
 // consumer holds entry (taken_ - 1) % size until its next call. The ring has prefetch + 1 entries,
 // and the thread pauses at made_ - taken_ == prefetch, so the two entries always differ, and
@@ -20,13 +22,10 @@
 namespace kumo {
 namespace {
 
-constexpr int kMostThreads = 8;
-
 int ThreadsFor(const Dataset& dataset, int asked) {
   CHECK_GE(asked, 0);
   if (asked > 0) return asked;
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return dataset.in_memory() ? 1 : std::clamp(cores, 1, kMostThreads);
+  return dataset.in_memory() ? 1 : ReadingThreadsFor(UsableCores());
 }
 
 }  // namespace

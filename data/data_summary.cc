@@ -7,10 +7,10 @@
 #include <map>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "common/base/cores.h"
 #include "common/base/fnv.h"
 #include "common/base/mutex.h"
 #include "common/base/thread_pool.h"
@@ -64,7 +64,7 @@ constexpr int64_t kSamplesAtOnce = 16;
 constexpr int kMostReadingThreads = 8;
 
 int ReadingThreads() {
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostReadingThreads);
+  return std::min(UsableCores(), kMostReadingThreads);
 }
 
 uint64_t HashOfImage(const Sample& sample, int image) {

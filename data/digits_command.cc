@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <iostream>
 #include <string>
-#include <thread>
 
+#include "common/base/cores.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
 #include "common/base/version.h"
@@ -71,8 +71,7 @@ int RunDigits(std::span<const std::string> args) {
     return static_cast<int>(ExitCode::kDone);
   }
   if (options.threads == 0) {
-    const int cores = static_cast<int>(std::thread::hardware_concurrency());
-    options.threads = std::clamp(cores, 1, kMaxThreads);
+    options.threads = std::min(UsableCores(), kMaxThreads);
   }
   PosixFileSystem files;
   const auto outcome = WriteDigitSet(files, options);
