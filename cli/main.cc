@@ -9,6 +9,7 @@
 #include "common/base/did_you_mean.h"
 #include "common/base/installation.h"
 #include "common/base/process/exit_report.h"
+#include "common/base/process/process_limits.h"
 #include "common/base/process/process_start.h"
 #include "common/base/terminal.h"
 #include "common/base/version.h"
@@ -32,6 +33,7 @@ CliEnvironment FindEnvironment() {
 int Main(const std::vector<std::string>& args) {
   const CliEnvironment environment = FindEnvironment();
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo");
+  EndWhenOutOfResources(exit_reporter);
   if (args.empty()) {
     PrintOverview(environment, "--help");
     return exit_reporter.Report(ExitCode::kUsage, "the command is missing");
@@ -56,5 +58,6 @@ int Main(const std::vector<std::string>& args) {
 
 int main(int argc, char** argv) {
   kumo::OpenStandardStreams();
+  kumo::RaiseSoftLimits();
   return kumo::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "common/base/cores.h"
+#include "common/base/thread.h"
 
 // Synchronisation. Two threads share the ring: the prefetch thread fills entry made_ % size, the
 // consumer holds entry (taken_ - 1) % size until its next call. The ring has prefetch + 1 entries,
@@ -47,7 +48,7 @@ BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& optio
     for (const Field& field : sample_fields_) entry.fields.emplace_back(samples * field.bytes());
   }
   if (options.prefetch > 0) {
-    thread_ = std::thread([this] { PrefetchLoop(); });
+    thread_ = StartThread([this] { PrefetchLoop(); });
     pthread_setname_np(thread_.native_handle(), "kumo-prefetch");
   }
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/base/process/exit_report.h"
+#include "common/base/process/process_limits.h"
 #include "common/base/process/process_start.h"
 #include "data/commands.h"
 
@@ -16,13 +17,14 @@ bool IsQuestion(const std::string& word) {
 }
 
 int Run(std::span<const std::string> args) {
+  const ExitReporter exit_reporter("kumo-data", ExitReporter::DefaultTerminationLog());
+  EndWhenOutOfResources(exit_reporter);
   const std::string command = args.empty() ? "" : args[0];
   if (command == "digits") return RunDigits(args.subspan(1));
   if (command == "show") return RunShow(args.subspan(1));
   if (command == "survey") return RunSurvey(args.subspan(1));
   if (command == "describe") return RunDescribe(args.subspan(1));
   if (IsQuestion(command)) return RunDigits(args);
-  const ExitReporter exit_reporter("kumo-data", ExitReporter::DefaultTerminationLog());
   return exit_reporter.Report(
       ExitCode::kUsage,
       (command.empty() ? "the command is missing" : "unknown command " + command) +
@@ -35,6 +37,7 @@ int Run(std::span<const std::string> args) {
 
 int main(int argc, char** argv) {
   kumo::OpenStandardStreams();
+  kumo::RaiseSoftLimits();
   const std::vector<std::string> args(argv + 1, argv + argc);
   return kumo::Run(args);
 }

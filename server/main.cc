@@ -14,6 +14,7 @@
 #include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
 #include "common/base/process/output_lock.h"
+#include "common/base/process/process_limits.h"
 #include "common/base/process/process_start.h"
 #include "common/base/process/signals.h"
 #include "common/base/version.h"
@@ -23,6 +24,7 @@
 #include "common/checkpoint/health.h"
 #include "common/checkpoint/resume_point.h"
 #include "common/http/process_view.h"
+#include "common/job/process_need.h"
 #include "common/settings/command_line.h"
 #include "common/settings/experiment_text.h"
 #include "common/settings/installed_experiments.h"
@@ -123,6 +125,8 @@ std::string AfterDivergence(FileSystem& files, const Arguments& arguments,
 // Runs the server. Returns the last line of output if the job is done; "" on servers other than 0.
 Result<std::string> Run(const Arguments& arguments, Experiment experiment, const char* program) {
   KUMO_RETURN_IF_ERROR(CheckArguments(arguments, experiment));
+  KUMO_RETURN_IF_ERROR(
+      CheckLimits(NeedOfServer(experiment, static_cast<int>(experiment.cluster.servers.size()))));
   SteadyClock clock;
   StopSignals signals;
   PosixFileSystem files;
@@ -262,7 +266,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
   }
   const ExitReporter exit_reporter("kumo-server " + std::to_string(arguments.index),
                                    ExitReporter::DefaultTerminationLog());
-  EndWhenOutOfMemory(exit_reporter);
+  EndWhenOutOfResources(exit_reporter);
   if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
   const Result<Experiment> experiment =
       ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));
@@ -278,5 +282,6 @@ int Main(const char* program, const std::vector<std::string>& args) {
 
 int main(int argc, char** argv) {
   kumo::OpenStandardStreams();
+  kumo::RaiseSoftLimits();
   return kumo::Main(argv[0], std::vector<std::string>(argv + 1, argv + argc));
 }

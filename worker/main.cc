@@ -18,6 +18,7 @@
 #include "common/base/process/cpu_affinity.h"
 #include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
+#include "common/base/process/process_limits.h"
 #include "common/base/process/process_start.h"
 #include "common/base/process/signals.h"
 #include "common/base/terminal.h"
@@ -28,6 +29,7 @@
 #include "common/checkpoint/resume_point.h"
 #include "common/http/process_view.h"
 #include "common/job/job_identity.h"
+#include "common/job/process_need.h"
 #include "common/job/shard_map.h"
 #include "common/settings/command_line.h"
 #include "common/settings/experiment_text.h"
@@ -190,6 +192,10 @@ void PinNearDevice(const Device& device) {
 }
 
 Status Run(const Arguments& arguments, const Experiment& experiment, const char* program) {
+  if (!arguments.check && !arguments.memory) {
+    KUMO_RETURN_IF_ERROR(
+        CheckLimits(NeedOfWorker(experiment, static_cast<int>(experiment.cluster.servers.size()))));
+  }
   SteadyClock clock;
   StopSignals signals;
   if (arguments.check || arguments.memory) {
@@ -279,7 +285,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
       !arguments.use.asked() && arguments.evaluate.empty() && !arguments.check && !arguments.memory;
   const ExitReporter exit_reporter(takes_part ? "kumo-worker " + arguments.name : "kumo-worker",
                                    ExitReporter::DefaultTerminationLog());
-  EndWhenOutOfMemory(exit_reporter);
+  EndWhenOutOfResources(exit_reporter);
   if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
   if (arguments.use.asked()) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
@@ -308,5 +314,6 @@ int Main(const char* program, const std::vector<std::string>& args) {
 
 int main(int argc, char** argv) {
   kumo::OpenStandardStreams();
+  kumo::RaiseSoftLimits();
   return kumo::Main(argv[0], std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <string>
@@ -9,9 +10,12 @@
 
 #include "cli/launch/server_addresses.h"
 #include "cli/launch/supervisor.h"
+#include "common/base/cores.h"
 #include "common/base/memory_budget.h"
 #include "common/base/process/output_lock.h"
+#include "common/base/process/process_limits.h"
 #include "common/checkpoint/final_model.h"
+#include "common/job/process_need.h"
 #include "common/job/server_memory.h"
 #include "common/transport/key_files.h"
 
@@ -114,6 +118,10 @@ void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& 
 }
 
 void CheckAddresses(const PlannedJob& job, Preflight* result) {
+  CheckProcessLimits(job, RoomOfSystem(), result);
+  if (IsForOneMachine(job.loaded.experiment).ok()) {
+    NoteCores(job.loaded.experiment, UsableCores(), result);
+  }
   const Experiment& experiment = job.loaded.experiment;
   const std::vector<std::string>& servers = experiment.cluster.servers;
   if (servers.empty()) {
@@ -254,6 +262,49 @@ void CheckMemory(const PlannedJob& job, const JobSize& size, const MemoryRoom& r
 Preflight PreflightOf(const LoadedExperiment& loaded) {
   Preflight preflight;
   for (const std::string& problem : loaded.problems) {
+SystemRoom RoomOfSystem() {
+  // A started process has the three standard streams, whatever this one has open.
+  constexpr int64_t kInherited = 3;
+  SystemRoom room{RoomForDescriptors(), RoomForThreads()};
+  room.descriptors.free = room.descriptors.limit - kInherited;
+  return room;
+}
+
+void NoteCores(const Experiment& experiment, int cores, Preflight* result) {
+  const int threads = experiment.network.threads;
+  if (!experiment.network.device.is_cpu() || threads <= cores) return;
+  result->notes.push_back("network.threads = " + std::to_string(threads) + ", but " +
+                          Count(cores, "core") +
+                          " can be used here (CPU affinity, quotas of control groups): a worker "
+                          "would be slower than with " +
+                          Count(cores, "thread"));
+}
+
+void CheckProcessLimits(const PlannedJob& job, const SystemRoom& room, Preflight* result) {
+  const Experiment& experiment = job.loaded.experiment;
+  const ProcessNeed server = NeedOfServer(experiment, job.servers);
+  const ProcessNeed worker = NeedOfWorker(experiment, job.servers);
+  const size_t before = result->problems.size();
+  for (const ProcessNeed* need : {&server, &worker}) {
+    const Status fits = CheckDescriptors(*need, room.descriptors);
+    if (!fits.ok()) result->problems.push_back(fits);
+  }
+  const int workers = experiment.cluster.workers;
+  const int64_t threads = job.servers * server.threads + workers * worker.threads;
+  if (IsForOneMachine(experiment).ok()) {
+    const Status fits = CheckThreads(
+        "the job", threads, room.threads,
+        Count(workers, "worker") + " of " + std::to_string(worker.threads) + " and " +
+            Count(job.servers, "server") + " of " + std::to_string(server.threads) +
+            ": cluster.workers, network.threads, data.threads, cluster.server_threads");
+    if (!fits.ok()) result->problems.push_back(fits);
+  }
+  if (result->problems.size() > before) return;
+  result->passed.push_back(
+      "limits: at most " + std::to_string(std::max(server.descriptors, worker.descriptors)) +
+      " files and connections in a process, " + std::to_string(threads) + " threads in all");
+}
+
     preflight.problems.push_back(InvalidArgument(problem));
   }
   preflight.notes = loaded.notes;

@@ -16,6 +16,7 @@
 #include "cli/launch/launch_plan.h"
 #include "common/base/file.h"
 #include "common/base/memory_budget.h"
+#include "common/base/process/process_limits.h"
 #include "common/base/status.h"
 #include "common/settings/experiment.h"
 
@@ -39,6 +40,13 @@ struct JobSize {
   Memory worker;  // of one worker
   Memory server;  // of one server
 };
+
+// Limits that started processes inherit from this one.
+struct SystemRoom {
+  DescriptorRoom descriptors;  // of each process
+  ThreadRoom threads;          // of all processes together
+};
+SystemRoom RoomOfSystem();
 
 // Performs all fast checks: the programs, the keys, and those below except memory.
 void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& size,
@@ -67,6 +75,13 @@ void NoteIdleProcesses(const PlannedJob& job, int64_t chunks, Preflight* result)
 // Checks that all processes fit into `room`; does nothing if their sizes are unknown.
 void CheckMemory(const PlannedJob& job, const JobSize& size, const MemoryRoom& room,
                  Preflight* result);
+
+// Notes more threads in a worker than cores.
+void NoteCores(const Experiment& experiment, int cores, Preflight* result);
+
+// Checks that each process can open its files and connections and, if all run on this machine, that
+// all their threads can be started.
+void CheckProcessLimits(const PlannedJob& job, const SystemRoom& room, Preflight* result);
 
 // The result of reading the experiment.
 Preflight PreflightOf(const LoadedExperiment& loaded);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/mutex.h"
+#include "common/base/thread.h"
 
 namespace kumo {
 
@@ -82,7 +83,8 @@ ThreadPool::ThreadPool(int threads) : queue_(std::make_shared<Queue>()) {
     queue_->alive = threads;
   }
   threads_.reserve(threads);
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([queue = queue_] { queue->Run(); });
+  for (int i = 0; i < threads; ++i)
+    threads_.push_back(StartThread([queue = queue_] { queue->Run(); }));
 }
 
 ThreadPool::~ThreadPool() {

@@ -15,6 +15,7 @@
 #include <glog/logging.h>
 
 #include "common/base/address.h"
+#include "common/base/thread.h"
 
 namespace kumo {
 namespace {
@@ -78,7 +79,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address
   std::unique_ptr<HttpServer> server(new HttpServer(limits, clock, std::move(handler)));
   server->address_ = listener.address.ToString().substr(std::strlen("tcp://"));
   KUMO_RETURN_IF_ERROR(server->Listen(listener.fd));
-  server->thread_ = std::thread([raw = server.get()] { raw->Serve(); });
+  server->thread_ = StartThread([raw = server.get()] { raw->Serve(); });
   return server;
 }
 

@@ -18,7 +18,12 @@ namespace {
 constexpr std::string_view kDomain = "kumo";  // ZAP domain
 
 Status ZmqError(std::string_view what) {
-  return Internal(std::string(what) + ": " + zmq_strerror(zmq_errno()));
+  const int error = zmq_errno();
+  const std::string text = std::string(what) + ": " + zmq_strerror(error);
+  if (error == EMFILE || error == ENFILE) {
+    return ResourceExhausted(text + "; raise the limit of open files (ulimit -n)");
+  }
+  return Internal(text);
 }
 
 void SetInt(void* socket, int option, int value) {

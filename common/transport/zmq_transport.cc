@@ -7,6 +7,8 @@
 #include <glog/logging.h>
 
 #include "common/base/printable.h"
+#include "common/base/process/process_limits.h"
+#include "common/base/thread.h"
 
 // Way of a message. Out: Send finds the link of the name, encodes the header, checks the bound of
 // the peer's send queue and hands header and payload to ZeroMQ; their memory is released when the
@@ -17,6 +19,20 @@
 
 namespace kumo {
 namespace {
+
+// libzmq aborts if the system refuses its two threads, or the descriptors that they begin with.
+Status CheckRoomForZeroMq() {
+  constexpr int kThreads = 2;
+  constexpr int kDescriptors = 16;
+  ProcessNeed need{.whose = "ZeroMQ", .descriptors = kDescriptors, .settings = "to start"};
+  KUMO_RETURN_IF_ERROR(CheckDescriptors(need, RoomForDescriptors()));
+  const Status started = TryThreads(kThreads);
+  if (started.ok()) return started;
+  const ThreadRoom room = RoomForThreads();
+  return ResourceExhausted(started.message() + " of ZeroMQ" +
+                           (room.limit.empty() ? "" : "; " + room.limit) +
+                           "; raise the limit of processes (ulimit -u; pids.max of a container)");
+}
 
 // Bound on queued bytes of the transport's own messages to a connection without a name.
 constexpr int64_t kLongestUnnamedQueue = 4096;
@@ -35,6 +51,7 @@ Result<std::unique_ptr<ZmqTransport>> ZmqTransport::Make(ZmqTransportOptions opt
     return InvalidArgument("'" + Shown(options.name) + "' cannot name a process: use 1 to " +
                            std::to_string(kLongestPeerName) + " visible ASCII characters");
   }
+  KUMO_RETURN_IF_ERROR(CheckRoomForZeroMq());
   ZmqContext context(zmq_ctx_new());
   if (context == nullptr) {
     return Internal(std::string("cannot start ZeroMQ: ") + zmq_strerror(zmq_errno()));

@@ -60,7 +60,8 @@ class ZmqTransport {
   using MessageHandler = std::function<void(const PeerName& from, Message message)>;
   using ConnectedHandler = std::function<void(const PeerName& peer)>;
 
-  // InvalidArgument for an invalid name; Internal if ZeroMQ cannot start (descriptors, memory).
+  // InvalidArgument for an invalid name; FailedPrecondition or ResourceExhausted if there are
+  // too few descriptors or threads for ZeroMQ; Internal if it cannot start otherwise.
   static Result<std::unique_ptr<ZmqTransport>> Make(ZmqTransportOptions options);
   ~ZmqTransport();
   ZmqTransport(const ZmqTransport&) = delete;

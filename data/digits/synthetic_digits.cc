@@ -10,6 +10,7 @@
 #include <glog/logging.h>
 
 #include "common/base/rng.h"
+#include "common/base/thread.h"
 
 namespace kumo {
 
@@ -383,7 +384,8 @@ void DrawDigits(uint64_t seed, DigitSplit split, int64_t first, int threads,
   };
   std::vector<std::thread> helpers;
   for (int t = 1; t < threads; ++t) {
-    helpers.emplace_back(draw, labels.size() * t / threads, labels.size() * (t + 1) / threads);
+    const size_t begin = labels.size() * t / threads, end = labels.size() * (t + 1) / threads;
+    helpers.push_back(StartThread([&draw, begin, end] { draw(begin, end); }));
   }
   draw(0, labels.size() / threads);
   for (std::thread& helper : helpers) helper.join();

@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "common/base/printable.h"
+#include "common/base/process/process_limits.h"
 #include "common/base/terminal.h"
+#include "common/base/thread.h"
 
 namespace kumo {
 
@@ -137,24 +139,33 @@ const ExitReporter* words = nullptr;
 char* reserve = nullptr;
 std::atomic_flag ending = ATOMIC_FLAG_INIT;
 
-void End() {
+[[noreturn]] void End(const std::string& why) {
   if (ending.test_and_set()) {
     while (true) pause();  // another thread is reporting
   }
-  std::free(reserve);
-  _exit(
-      words->Report(ExitCode::kUnavailable,
-                    "out of memory: an allocation failed; give this process more memory (container "
-                    "limits, ulimit -v), or lower the settings that `kumo check` names as the "
-                    "largest consumers"));
+  _exit(words->Report(ExitCode::kUnavailable, why));
+}
+
+void EndWithoutMemory() {
+  std::free(std::exchange(reserve, nullptr));
+  End("out of memory: an allocation failed; give this process more memory (container limits, "
+      "ulimit -v), or lower the settings that `kumo check` names as the largest consumers");
+}
+
+void EndWithoutThread(const std::string& reason) {
+  const ThreadRoom room = RoomForThreads();
+  End("cannot start a thread: " + reason + (room.limit.empty() ? "" : "; " + room.limit) +
+      "; raise the limit of processes (ulimit -u; pids.max of a container) or of address space "
+      "(ulimit -v), or start fewer processes");
 }
 
 }  // namespace
 
-void EndWhenOutOfMemory(const ExitReporter& exit_reporter) {
+void EndWhenOutOfResources(const ExitReporter& exit_reporter) {
   words = &exit_reporter;
   reserve = static_cast<char*>(std::malloc(kReserveBytes));
-  std::set_new_handler(End);
+  std::set_new_handler(EndWithoutMemory);
+  SetThreadFailureHandler(EndWithoutThread);
 }
 
 }  // namespace kumo

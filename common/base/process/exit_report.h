@@ -65,10 +65,10 @@ class ExitReporter {
   const int columns_;
 };
 
-// Installs a handler for failed allocations, of `new` and of the arrays of common/base/buffer.h,
-// that ends the process with an exit report and kUnavailable. A new-handler can only reach globals,
-// therefore the source has a static variable. Called once by main; exit_reporter must live as long
-// as the process.
-void EndWhenOutOfMemory(const ExitReporter& exit_reporter);
+// Installs handlers for failed allocations, of `new` and of the arrays of common/base/buffer.h, and
+// for refused threads (common/base/thread.h), that end the process with an exit report and
+// kUnavailable. Handlers can only reach globals, therefore the source has a static variable. Called
+// once by main; exit_reporter must live as long as the process.
+void EndWhenOutOfResources(const ExitReporter& exit_reporter);
 
 }  // namespace kumo

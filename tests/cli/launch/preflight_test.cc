@@ -18,6 +18,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class FullDisk : public PosixFileSystem {
  public:
@@ -225,6 +226,48 @@ TEST(CheckMemory, AllWorkersAndTheServersMustFit) {
               "for 4 workers (300 MiB each; most of it: 200 MiB for activations (sync.minibatch))"),
           HasSubstr("it has room for 1.21 GiB")))));
   EXPECT_EQ(ExitCodeOf(does_not.problems.front()), ExitCode::kBadConfiguration);
+}
+
+TEST(CheckProcessLimits, EachProcessMustBeAbleToOpenItsConnections) {
+  PlannedJob job = Job();
+  job.loaded.experiment.cluster.workers = 12;
+  const SystemRoom enough{{1000, 1024}, {}};
+  Preflight fits, does_not;
+  CheckProcessLimits(job, enough, &fits);
+  EXPECT_THAT(fits.problems, IsEmpty());
+  EXPECT_THAT(fits.passed, ElementsAre(HasSubstr("limits: at most ")));
+  CheckProcessLimits(job, {{24, 27}, {}}, &does_not);
+  ASSERT_THAT(does_not.problems, Not(IsEmpty()));
+  EXPECT_THAT(does_not.problems.front(),
+              Says(AllOf(HasSubstr("a server needs up to "), HasSubstr("cluster.workers = 12"),
+                         HasSubstr("limit of a process is 27"), HasSubstr("ulimit -n"))));
+  EXPECT_EQ(ExitCodeOf(does_not.problems.front()), ExitCode::kBadConfiguration);
+  EXPECT_THAT(does_not.passed, IsEmpty());
+}
+
+TEST(CheckProcessLimits, AllThreadsOfAMachineMustFitTogether) {
+  PlannedJob job = Job();
+  job.loaded.experiment.cluster.workers = 12;
+  const SystemRoom room{{1000, 1024}, {18, "control group /pod (pids.max) allows 20"}};
+  Preflight here, elsewhere;
+  CheckProcessLimits(job, room, &here);
+  EXPECT_THAT(here.problems,
+              ElementsAre(Says(AllOf(HasSubstr("the job needs up to "), HasSubstr("12 workers of "),
+                                     HasSubstr("pids.max"), HasSubstr("cluster.workers")))));
+  // On several machines each process checks those of its own.
+  job.loaded.experiment.cluster.servers = {"tcp://alpha:7700"};
+  CheckProcessLimits(job, room, &elsewhere);
+  EXPECT_THAT(elsewhere.problems, IsEmpty());
+}
+
+TEST(NoteCores, MoreThreadsThanAContainersCoresAreNamed) {
+  PlannedJob job = Job();
+  job.loaded.experiment.network.threads = 4;
+  Preflight enough, few;
+  NoteCores(job.loaded.experiment, 4, &enough);
+  EXPECT_THAT(enough.notes, IsEmpty());
+  NoteCores(job.loaded.experiment, 2, &few);
+  EXPECT_THAT(few.notes, ElementsAre(AllOf(HasSubstr("network.threads = 4, but 2 cores"))));
 }
 
 }  // namespace
