@@ -129,7 +129,7 @@ Result<Outcome> Launch(const CliEnvironment& environment, const LaunchArguments&
   for (int i = 0; i < picked; ++i) servers.push_back("tcp://" + ports[i].host_and_port());
   const std::string http = shows ? ports.back().host_and_port() : "";
   SayStart(environment, args, job.loaded, notes, servers, log_directory);
-  const SteadyClock clock;
+  const RunningClock clock;
   KUMO_ASSIGN_OR_RETURN(LaunchPlan plan,
                         MakeLaunchPlan(args, experiment, servers, http, log_directory));
   plan.tell = [&](const std::string& line) { SayBeside(environment, line); };

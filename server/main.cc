@@ -127,7 +127,7 @@ Result<std::string> Run(const Arguments& arguments, Experiment experiment, const
   KUMO_RETURN_IF_ERROR(CheckArguments(arguments, experiment));
   KUMO_RETURN_IF_ERROR(
       CheckLimits(NeedOfServer(experiment, static_cast<int>(experiment.cluster.servers.size()))));
-  SteadyClock clock;
+  RunningClock clock;
   StopSignals signals;
   PosixFileSystem files;
   LogSettings log;

@@ -196,7 +196,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     KUMO_RETURN_IF_ERROR(
         CheckLimits(NeedOfWorker(experiment, static_cast<int>(experiment.cluster.servers.size()))));
   }
-  SteadyClock clock;
+  RunningClock clock;
   StopSignals signals;
   if (arguments.check || arguments.memory) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);

@@ -191,12 +191,14 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
 Result<int> ServeRemote(int input_fd, StopSource* signals) {
   KUMO_ASSIGN_OR_RETURN(const remote::Start start, ReadStart(input_fd));
   KUMO_ASSIGN_OR_RETURN(const pid_t pid, StartHere(start));
-  const SteadyClock clock;
+  // Silence while this machine slept, or was paused, says nothing.
+  const RunningClock clock;
+  constexpr int kLongestWaitMs = 1000;  // less than RunningClock::kLongestGap
   TimeUs heard = clock.NowUs();
   const auto silence = static_cast<TimeUs>(start.silence_s() * kSecond);
   for (;;) {
     pollfd readable[2] = {{input_fd, POLLIN, 0}, {signals->fd(), POLLIN, 0}};
-    poll(readable, 2, AliveIntervalMs(start));
+    poll(readable, 2, std::min(AliveIntervalMs(start), kLongestWaitMs));
     if (const std::optional<int> code = ExitOf(pid)) return *code;
     bool gone = clock.NowUs() - heard > silence;
     uint8_t byte = 0;

@@ -1,4 +1,5 @@
-// Limits of the system: real processes under low ones.
+// Limits of the system, and time in which processes do not run: real processes under low limits
+// and stopped for longer than all timeouts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -131,6 +132,25 @@ TEST(Limits, AControlGroupWithTooFewProcessesIsNamedBeforeAnythingStarts) {
                                     HasSubstr("network.threads"), Not(HasSubstr("terminate"))));
   }
   EXPECT_FALSE(fs::exists(job.output() + "/checkpoints"));
+}
+
+TEST(Suspension, AJobThatIsStoppedForLongerThanItsTimeoutsGoesOn) {
+  ClusterOfProcesses job("stopped");
+  SmallJob(&job);
+  job.Set("network.file", WholeLenet());
+  job.Set("cluster.suspect_after_s", "2");
+  job.Set("cluster.stall_timeout_s", "5");
+  job.StartAll(2, 2);
+  ASSERT_TRUE(job.WaitForRound(3));
+  const std::vector<std::string> all = {"worker-0", "worker-1", "server-0", "server-1"};
+  for (const std::string& process : all) job.Signal(process, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(6));
+  for (const std::string& process : all) job.Signal(process, SIGCONT);
+  for (const std::string& process : all) {
+    const Ended ended = job.Wait(process);
+    EXPECT_EQ(ended.code, 0) << process << ": " << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr("this process did not run for "));
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -124,7 +125,8 @@ void Cluster::StartServer(int index) {
     server->disk = std::make_unique<kumo::Disk>(OwnFiles(index), settings_.experiment);
     server->files = disk_->own[index];
     const auto survey = server->disk->NeededSurvey(IdentityOf(settings_.experiment));
-    if (index == 0 && survey) server->survey = std::make_unique<CheckpointSurvey>(*survey, now_);
+    if (index == 0 && survey)
+      server->survey = std::make_unique<CheckpointSurvey>(*survey, Now(*server));
   }
   if (!server->survey) StartNode(server);
   Tick(server);
@@ -177,7 +179,7 @@ void Cluster::StartNode(const std::shared_ptr<ServerProcess>& server) {
                               settings.restored ? settings.restored->version() : 0, true);
     }
   }
-  server->node = std::make_unique<ServerNode>(settings, now_);
+  server->node = std::make_unique<ServerNode>(settings, Now(*server));
 }
 
 void Cluster::GoOnFromSurvey(const std::shared_ptr<ServerProcess>& server) {
@@ -216,7 +218,7 @@ void Cluster::StartWorker(int index, uint64_t incarnation) {
   settings.name = "worker-" + std::to_string(index);
   settings.device = "fake";
   settings.process = {"sim", 0, incarnation, "sim", now_ / kMillisecond};
-  worker->session = Session::Make(std::move(settings), now_).value();
+  worker->session = Session::Make(std::move(settings), Now(*worker)).value();
   worker->trainer =
       std::make_unique<FakeTrainer>(settings_.experiment.job.seed, &worker->session->shape(),
                                     Spec(), CarriesResidual(settings_.experiment));
@@ -259,13 +261,13 @@ void Cluster::Leave(int index) {
   if (name == worker_names_.end()) return;
   const auto worker = workers_.at(name->second);
   if (std::exchange(worker->leaves, true)) return;  // asked twice it does not hand over
-  In(worker, [this, worker] { Perform(worker, worker->session->Leave(now_)); });
+  In(worker, [this, worker] { Perform(worker, worker->session->Leave(Now(*worker))); });
 }
 
 void Cluster::LeaveServer(int index) {
   const auto server = servers_[index];
   if (index == 0) return;  // that would stop the job
-  In(server, [this, server] { Perform(server, server->node->RequestStop(now_)); });
+  In(server, [this, server] { Perform(server, server->node->RequestStop(Now(*server))); });
 }
 
 std::shared_ptr<Cluster::Process> Cluster::RandomProcess() {
@@ -274,11 +276,20 @@ std::shared_ptr<Cluster::Process> Cluster::RandomProcess() {
   return all[rng_.NextBelow(all.size())];
 }
 
+TimeUs Cluster::Now(const Process& process) const { return now_ - process.stopped; }
+
+TimeUs Cluster::When(const Process& process, TimeUs deadline) const {
+  constexpr TimeUs kNever = std::numeric_limits<TimeUs>::max() / 2;
+  return std::min(deadline, kNever) + process.stopped;
+}
+
 void Cluster::Freeze(const std::shared_ptr<Process>& process, TimeUs until) {
   if (process->frozen || !process->alive) return;
   process->frozen = true;
-  At(until, [this, process] {
+  At(until, [this, process, since = now_] {
     process->frozen = false;
+    // As a RunningClock does.
+    if (now_ - since > RunningClock::kLongestGap) process->stopped += now_ - since;
     auto held = held_.extract(process);
     if (held.empty()) return;
     for (auto& run : held.mapped()) In(process, std::move(run));
@@ -327,14 +338,14 @@ void Cluster::Tick(const std::shared_ptr<ServerProcess>& server) {
   if (!server->alive) return;
   In(server, [this, server] {
     if (!server->node) {
-      Perform(server, server->survey->Tick(now_));
+      Perform(server, server->survey->Tick(Now(*server)));
       GoOnFromSurvey(server);
       if (server->alive) At(now_ + 100 * kMillisecond, [this, server] { Tick(server); });
       return;
     }
-    Perform(server, server->node->Tick(now_));
+    Perform(server, server->node->Tick(Now(*server)));
     if (!server->alive) return;
-    At(std::max(server->node->NextDeadline(), now_ + 100 * kMillisecond),
+    At(std::max(When(*server, server->node->NextDeadline()), now_ + 100 * kMillisecond),
        [this, server] { Tick(server); });
   });
 }
@@ -342,9 +353,10 @@ void Cluster::Tick(const std::shared_ptr<ServerProcess>& server) {
 void Cluster::Tick(const std::shared_ptr<WorkerProcess>& worker) {
   if (!worker->alive) return;
   In(worker, [this, worker] {
-    Perform(worker, worker->session->Tick(now_, {}));
+    Perform(worker, worker->session->Tick(Now(*worker), {}));
     if (!worker->alive) return;
-    At(std::clamp(worker->session->NextDeadline(), now_ + 20 * kMillisecond, now_ + kSecond),
+    At(std::clamp(When(*worker, worker->session->NextDeadline()), now_ + 20 * kMillisecond,
+                  now_ + kSecond),
        [this, worker] { Tick(worker); });
   });
 }
@@ -396,7 +408,7 @@ void Cluster::DeliverToServer(const std::shared_ptr<WorkerProcess>& worker, int 
     Message arrived = message;
     Mutate(*to, &arrived);
     const uint32_t generation = to->node->generation();
-    ServerActions actions = to->node->OnMessage(from, arrived, now_);
+    ServerActions actions = to->node->OnMessage(from, arrived, Now(*to));
     invariants_->OnAnswered(message.header, generation, actions);
     Perform(to, std::move(actions));
   });
@@ -432,7 +444,7 @@ void Cluster::SendFromServer(const std::shared_ptr<ServerProcess>& server, const
     return;
   }
   Deliver(server, worker, [this, index, worker, message = std::move(message)] {
-    Perform(worker, worker->session->OnMessage(index, message, now_));
+    Perform(worker, worker->session->OnMessage(index, message, Now(*worker)));
   });
 }
 
@@ -488,10 +500,17 @@ SimResult Cluster::Run() {
     });
   }
   if (settings_.server_0_dies_at >= 0) At(settings_.server_0_dies_at, [this] { KillServer(0); });
+  if (settings_.all_stop_at >= 0) {
+    At(settings_.all_stop_at, [this] {
+      const TimeUs until = now_ + settings_.all_stop_for;
+      for (const auto& server : servers_) Freeze(server, until);
+      for (const auto& [name, worker] : workers_) Freeze(worker, until);
+    });
+  }
   if (settings_.stop_at >= 0) {
     At(settings_.stop_at, [this] {
       if (servers_[0]->node) {
-        Perform(servers_[0], servers_[0]->node->RequestStop(now_));
+        Perform(servers_[0], servers_[0]->node->RequestStop(Now(*servers_[0])));
       } else if (servers_[0]->alive) {
         Do(servers_[0], ExitAction{Unavailable("stopped while it asked the others' disks")});
       }
@@ -504,9 +523,10 @@ SimResult Cluster::Run() {
     event.run();
   }
   if (!over_) {
-    std::string what = "the job does not end; server 0 waits for: " +
-                       (servers_[0]->node ? servers_[0]->node->Describe(now_).waits_for()
-                                          : servers_[0]->survey->WaitsFor());
+    std::string what =
+        "the job does not end; server 0 waits for: " +
+        (servers_[0]->node ? servers_[0]->node->Describe(Now(*servers_[0])).waits_for()
+                           : servers_[0]->survey->WaitsFor());
     for (const auto& [name, worker] : workers_) {
       what += "; " + name + ": " + worker->session->StateInWords();
     }

@@ -90,6 +90,8 @@ struct SimSettings {
   TimeUs late_worker_at = -1;    // one more worker starts then
   TimeUs all_workers_die_at = -1;
   TimeUs all_workers_leave_at = -1;
+  TimeUs all_stop_at = -1;  // all processes stop then, and go on `all_stop_for` later
+  TimeUs all_stop_for = 0;
   TimeUs slow_block = 0;                 // worker 0 takes so much longer for a block, now and then
   bool rare_ways = false;                // the machines take rare ways (buggify.h)
   Interference* interference = nullptr;  // borrowed for the run; null: there is none
@@ -173,6 +175,10 @@ class Cluster {
   void LeaveServer(int index);
   void RestartWorkerLater(int index, uint64_t incarnation);
   void RestartServerLater(int index);
+  // The time of a process: without the time for which it was frozen.
+  TimeUs Now(const Process& process) const;
+  // When a process that is not frozen reaches `deadline` of its own time.
+  TimeUs When(const Process& process, TimeUs deadline) const;
   void Freeze(const std::shared_ptr<Process>& process, TimeUs until);
   void Cut(const std::shared_ptr<Process>& process);
   void CutLink();

@@ -50,7 +50,8 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const ComputeActi
   invariants_->OnWork(server->incarnation, *work);
   At(now_ + kComputeChunk + RandomTime(200), [this, server, work] {
     work->Run();
-    In(server, [this, server, work] { Perform(server, server->node->OnComputed(*work, now_)); });
+    In(server,
+       [this, server, work] { Perform(server, server->node->OnComputed(*work, Now(*server))); });
   });
 }
 
@@ -69,8 +70,8 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, SaveAction save) 
       if (server->disk) file = server->disk->Save(*saved);
     }
     In(server, [this, server, header, attempt = saved->attempt, file] {
-      Perform(server,
-              server->node->OnSaved(header.generation, header.version, attempt, file, now_));
+      Perform(server, server->node->OnSaved(header.generation, header.version, attempt, file,
+                                            Now(*server)));
     });
   });
 }
@@ -95,8 +96,8 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, CommitAction comm
   At(now_ + kWriteManifest, [this, server, generation = manifest.generation(), version, committed] {
     In(server, [this, server, generation, version, committed] {
       result_.done = now_;
-      Perform(server, server->node->OnDiskAnswer(generation,
-                                                 CheckpointCommitted{version, committed}, now_));
+      Perform(server, server->node->OnDiskAnswer(
+                          generation, CheckpointCommitted{version, committed}, Now(*server)));
     });
   });
 }
@@ -116,7 +117,7 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const RestoreActi
     const Result<ShardSnapshot> read = server->disk->Restore(restore);
     At(now_ + kMillisecond, [this, server, generation = restore.generation, read] {
       In(server, [this, server, generation, read] {
-        Perform(server, server->node->OnRestored(generation, read, now_));
+        Perform(server, server->node->OnRestored(generation, read, Now(*server)));
       });
     });
     return;
@@ -133,7 +134,7 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const RestoreActi
   }
   At(now_ + kMillisecond, [this, server, generation = restore.generation, all] {
     In(server, [this, server, generation, all] {
-      Perform(server, server->node->OnRestored(generation, all, now_));
+      Perform(server, server->node->OnRestored(generation, all, Now(*server)));
     });
   });
 }
@@ -144,7 +145,8 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
     const auto chosen = server->disk->Choose(choose);
     At(now_ + 2 * kMillisecond, [this, server, generation = choose.generation, chosen] {
       In(server, [this, server, generation, chosen] {
-        Perform(server, server->node->OnDiskAnswer(generation, CheckpointChosen{chosen}, now_));
+        Perform(server,
+                server->node->OnDiskAnswer(generation, CheckpointChosen{chosen}, Now(*server)));
       });
     });
     return;
@@ -156,7 +158,8 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
   }
   At(now_ + 2 * kMillisecond, [this, server, generation = choose.generation, manifest] {
     In(server, [this, server, generation, manifest] {
-      Perform(server, server->node->OnDiskAnswer(generation, CheckpointChosen{manifest}, now_));
+      Perform(server,
+              server->node->OnDiskAnswer(generation, CheckpointChosen{manifest}, Now(*server)));
     });
   });
 }
@@ -167,7 +170,7 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server,
   if (server->disk) server->disk->Reserve(reserve);
   At(now_ + kMillisecond, [this, server, generation = reserve.generation] {
     In(server, [this, server, generation] {
-      Perform(server, server->node->OnDiskAnswer(generation, GenerationReserved(), now_));
+      Perform(server, server->node->OnDiskAnswer(generation, GenerationReserved(), Now(*server)));
     });
   });
 }
@@ -185,7 +188,7 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const KeepEvaluat
       *found->second.mutable_evaluation() = keep.evaluation;
     }
     In(server, [this, server, keep] {
-      Perform(server, server->node->OnDiskAnswer(keep.since, EvaluationKept(), now_));
+      Perform(server, server->node->OnDiskAnswer(keep.since, EvaluationKept(), Now(*server)));
     });
   });
 }
@@ -241,9 +244,9 @@ void Cluster::Do(const std::shared_ptr<ServerProcess>& server, const BeginRunAct
 
 void Cluster::ToMachine(const std::shared_ptr<ServerProcess>& server, const FilesAnswer& answer) {
   if (server->node) {
-    Perform(server, server->node->OnFilesAnswer(answer, now_));
+    Perform(server, server->node->OnFilesAnswer(answer, Now(*server)));
   } else {
-    Perform(server, server->survey->OnAnswer(answer, now_));
+    Perform(server, server->survey->OnAnswer(answer, Now(*server)));
     GoOnFromSurvey(server);
   }
 }
@@ -251,9 +254,9 @@ void Cluster::ToMachine(const std::shared_ptr<ServerProcess>& server, const File
 void Cluster::ToMachine(const std::shared_ptr<ServerProcess>& to, const PeerName& from,
                         const Message& message) {
   if (to->node) {
-    Perform(to, to->node->OnMessage(from, message, now_));
+    Perform(to, to->node->OnMessage(from, message, Now(*to)));
   } else {
-    Perform(to, to->survey->OnMessage(from, message, now_));
+    Perform(to, to->survey->OnMessage(from, message, Now(*to)));
     GoOnFromSurvey(to);
   }
 }
@@ -321,7 +324,7 @@ void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, SendToServerActio
 void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const InitialiseAction&) {
   WorkerProcess& process = *worker;
   After(kMillisecond, worker, [this, &process] {
-    return process.session->OnInitialised({process.trainer->InitialWeights(), {}}, now_);
+    return process.session->OnInitialised({process.trainer->InitialWeights(), {}}, Now(process));
   });
 }
 
@@ -339,26 +342,26 @@ void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAction
   const bool slow = worker->index == 0 && settings_.slow_block > 0 && RandomTime(4) == 0;
   const TimeUs time = kTrainBlock + RandomTime(kTrainBlock) + (slow ? settings_.slow_block : 0);
   // Some of the chunks, others in each block, are there before the block is.
-  After(time / 2, worker, [this, &session, block, train] {
+  After(time / 2, worker, [this, worker, &session, block, train] {
     std::vector<CodedChunk> early;
     for (const Chunk& chunk : session.shape().map.chunks()) {
       if (chunk.index == 0 || block->contributions[chunk.index].empty()) continue;
       if ((chunk.index + train.round.round + train.partition) % 3 == 0) continue;
       early.push_back({chunk.index, block->contributions[chunk.index]});
     }
-    return session.OnCoded(std::move(early), now_);
+    return session.OnCoded(std::move(early), Now(*worker));
   });
-  After(time, worker, [this, &session, block, time] {
+  After(time, worker, [this, worker, &session, block, time] {
     ++result_.blocks_trained;
     block->times.compute_ms = static_cast<double>(time) * 1e-3;
-    return session.OnTrained(std::move(*block), now_);
+    return session.OnTrained(std::move(*block), Now(*worker));
   });
 }
 
 void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const EvaluateAction& evaluate) {
   WorkerProcess& process = *worker;
   After(kEvaluateSlice, worker, [this, &process, evaluate] {
-    return process.session->OnEvaluated(process.trainer->Evaluate(evaluate), now_);
+    return process.session->OnEvaluated(process.trainer->Evaluate(evaluate), Now(process));
   });
 }
 

@@ -278,6 +278,23 @@ TEST(Cluster, AWorkerThatDoesNotReachOneServerIsReplaced) {
   }
 }
 
+// A laptop that sleeps, a virtual machine that is paused: no silence of that time counts.
+TEST(Cluster, AJobWhoseProcessesAllStopForLongerThanAllTimeoutsGoesOn) {
+  for (const int servers : {1, 3}) {
+    SimSettings settings = SmallJob();
+    settings.servers = servers;
+    settings.experiment.cluster.stall_timeout_s = 30;
+    const SimResult reference = RunJob(settings);
+    settings.all_stop_at = 700 * kMillisecond;
+    settings.all_stop_for = 500 * kSecond;
+    const SimResult result = RunJob(settings);
+    ExpectFinished(result);
+    EXPECT_EQ(Bits(result.weights), Bits(reference.weights));
+    EXPECT_EQ(result.generation, reference.generation);
+    EXPECT_GT(result.ended, settings.all_stop_for);
+  }
+}
+
 // Without workers the job saves its last rounds before it ends.
 TEST(Cluster, AJobThatAllWorkersHaveLeftForGoodEndsWithACheckpoint) {
   SimSettings settings = SmallJob();

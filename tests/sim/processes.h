@@ -20,6 +20,7 @@ struct Cluster::Process {
   int index = 0;
   bool alive = true;
   bool frozen = false;
+  TimeUs stopped = 0;               // time that it was frozen, left out of its clock
   bool deaf = false, mute = false;  // cut off: nothing comes in, nothing goes out
 };
 
