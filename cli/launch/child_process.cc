@@ -18,6 +18,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/file.h"
 #include "common/base/process/process_start.h"
 
 extern char** environ;
@@ -129,12 +130,13 @@ Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
 // -1 for the path "".
 Result<int> OpenForAppending(const std::string& path) {
   if (path.empty()) return -1;
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd >= 0) return fd;
-  return FailedPrecondition(path + " cannot be written: " + std::strerror(errno));
+  return OpenRegularFile(path, O_WRONLY | O_CREAT | O_APPEND);
 }
 
 std::string LastLine(const std::string& path, std::streamoff start) {
+  // A FIFO would never end.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";
   std::ifstream file(path, std::ios::binary);
   if (!file) return "";
   file.seekg(0, std::ios::end);
@@ -248,6 +250,8 @@ WarningTail::WarningTail(std::string path) : path_(std::move(path)) {
 
 std::vector<std::string> WarningTail::Next() {
   std::vector<std::string> warnings;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path_, error)) return warnings;
   std::ifstream file(path_, std::ios::binary);
   file.seekg(offset_);
   char bytes[4096];

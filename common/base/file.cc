@@ -56,6 +56,20 @@ Status ErrnoStatus(std::string_view what, const std::string& path, std::string_v
   return Status(CodeOfErrno(error), std::move(message));
 }
 
+// For people: "a FIFO". Requires that it is no regular file.
+std::string_view KindOf(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISLNK(mode)) return "a symbolic link";
+  return "a device";
+}
+
+Status NotRegular(const std::string& path, mode_t mode) {
+  return FailedPrecondition(path + " is " + std::string(KindOf(mode)) +
+                            ", not a regular file; remove it, or choose another path");
+}
+
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}
@@ -66,7 +80,8 @@ class FileDescriptor {
   FileDescriptor& operator=(FileDescriptor&&) = delete;
 
   int get() const { return fd_; }
-  int Close() { return ::close(std::exchange(fd_, -1)); }
+  int Release() { return std::exchange(fd_, -1); }
+  int Close() { return ::close(Release()); }
 
  private:
   int fd_;
@@ -146,9 +161,8 @@ class PosixReadableFile : public ReadableFile {
 };
 
 Result<std::unique_ptr<WritableFile>> OpenForWriting(const std::string& path, int flags) {
-  FileDescriptor fd = OpenFile(path, O_WRONLY | O_CREAT | flags);
-  if (fd.get() < 0) return ErrnoStatus("open", path, " for writing");
-  return std::unique_ptr<WritableFile>(new PosixWritableFile(path, std::move(fd)));
+  KUMO_ASSIGN_OR_RETURN(const int fd, OpenRegularFile(path, O_WRONLY | O_CREAT | flags));
+  return std::unique_ptr<WritableFile>(new PosixWritableFile(path, FileDescriptor(fd)));
 }
 
 bool IsDirectory(const std::string& path) {
@@ -182,8 +196,8 @@ Result<std::unique_ptr<ReadableFile>> PosixFileSystem::OpenForReading(const std:
   struct stat info;
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) return ErrnoStatus("open", path);
   if (!S_ISREG(info.st_mode)) {
-    return InvalidArgument("cannot read " + path + ": it is " +
-                           (S_ISDIR(info.st_mode) ? "a folder" : "not a regular file"));
+    return InvalidArgument("cannot read " + path + ": it is " + std::string(KindOf(info.st_mode)) +
+                           ", not a regular file");
   }
   return std::unique_ptr<ReadableFile>(
       new PosixReadableFile(path, std::move(fd), static_cast<uint64_t>(info.st_size)));
@@ -265,6 +279,26 @@ Status PosixFileSystem::CheckWritable(const std::string& directory) {
   const char byte = 0;
   if (::write(fd.get(), &byte, 1) != 1) return ErrnoStatus("write to", directory);
   return OkStatus();
+}
+
+Result<int> OpenRegularFile(const std::string& path, int flags) {
+  struct stat info;
+  // O_NONBLOCK has no effect on regular files.
+  FileDescriptor fd = OpenFile(path, flags | O_NONBLOCK);
+  if (fd.get() < 0) {
+    const int error = errno;
+    // A FIFO without a reader (ENXIO), a socket (ENXIO), a link that may not be followed (ELOOP).
+    if ((error == ENXIO || error == ELOOP) && ::lstat(path.c_str(), &info) == 0 &&
+        !S_ISREG(info.st_mode)) {
+      return NotRegular(path, info.st_mode);
+    }
+    errno = error;
+    const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+    return ErrnoStatus("open", path, writes ? " for writing" : "");
+  }
+  if (::fstat(fd.get(), &info) != 0) return ErrnoStatus("open", path);
+  if (!S_ISREG(info.st_mode)) return NotRegular(path, info.st_mode);
+  return fd.Release();
 }
 
 std::string JoinPath(std::string_view directory, std::string_view name) {

@@ -45,11 +45,12 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // Creates a file for writing, replacing an existing one.
+  // Creates a file for writing, replacing an existing one. FailedPrecondition if a FIFO or another
+  // kind of file is in its place; likewise below.
   virtual Result<std::unique_ptr<WritableFile>> Create(const std::string& path) = 0;
   // Opens a file for writing at its end, creating it if necessary.
   virtual Result<std::unique_ptr<WritableFile>> OpenForAppending(const std::string& path) = 0;
-  // InvalidArgument if the path is no regular file.
+  // InvalidArgument if the path is no regular file, which is named.
   virtual Result<std::unique_ptr<ReadableFile>> OpenForReading(const std::string& path) = 0;
   // Atomically replaces `to` if it exists.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
@@ -91,6 +92,11 @@ class PosixFileSystem : public FileSystem {
 inline std::span<const std::byte> AsBytes(std::string_view text) {
   return std::as_bytes(std::span<const char>(text.data(), text.size()));
 }
+
+// Opens a regular file with the flags of open(2), for an owner outside a FileSystem, and never
+// waits. FailedPrecondition for another kind of file, which is named: a program that opens a FIFO
+// waits for its other end, and a device has no end.
+Result<int> OpenRegularFile(const std::string& path, int flags);
 
 // "a/b" + "c" -> "a/b/c".
 std::string JoinPath(std::string_view directory, std::string_view name);

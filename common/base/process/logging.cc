@@ -12,6 +12,8 @@
 
 #include <glog/logging.h>
 
+#include "common/base/file.h"
+
 namespace kumo {
 
 // A sink writes one plain file. glog's own files have a name per severity and start, a symlink and
@@ -63,6 +65,13 @@ Status CannotLog(const std::string& path, int error) {
   return error == ENOSPC || error == EDQUOT ? ResourceExhausted(text) : FailedPrecondition(text);
 }
 
+Result<int> OpenLog(const std::string& path) {
+  Result<int> fd = OpenRegularFile(path, O_WRONLY | O_CREAT | O_APPEND);
+  if (fd.ok()) return fd;
+  return Status(fd.status().code(),
+                "cannot write the log: " + fd.status().message() + "; set output.directory");
+}
+
 }  // namespace
 
 std::string HostName() {
@@ -89,8 +98,7 @@ Result<std::unique_ptr<Logging>> Logging::Start(const LogSettings& settings) {
     std::filesystem::create_directories(settings.directory, error);
     file = settings.directory + "/" + process + "." + host + ".log";
     if (error) return CannotLog(file, error.value());
-    const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (fd < 0) return CannotLog(file, errno);
+    KUMO_ASSIGN_OR_RETURN(const int fd, OpenLog(file));
     sink = std::make_unique<FileSink>(fd, process + "@" + host + " ");
   }
   auto logging =

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -11,6 +12,7 @@ namespace kumo {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr char kPrefix[] = "W20260101 12:00:00.000000  77 coordinator.cc:12] ";
@@ -54,6 +56,17 @@ TEST_F(WarningTailTest, AFloodIsCutToItsEnd) {
   const std::vector<std::string> warnings = tail.Next();
   EXPECT_THAT(warnings, SizeIs(20));
   EXPECT_EQ(warnings.back(), "999");
+}
+
+// The file of a process's output: neither written to nor read, and named.
+TEST_F(WarningTailTest, AFifoInItsPlaceIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THAT(WarningTail(path_).Next(), SizeIs(0));
+  EXPECT_EQ(ExitReasonOf("", path_, 0), "");
+  ChildSpec spec;
+  spec.command = {"/bin/true"};
+  spec.output_file = path_;
+  EXPECT_THAT(StartChild(spec).status().message(), HasSubstr(path_ + " is a FIFO"));
 }
 
 TEST(WarningIn, IsOfWarningsAndErrorsOnly) {

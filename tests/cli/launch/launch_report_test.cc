@@ -1,6 +1,7 @@
 #include "cli/launch/launch_report.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -52,6 +53,10 @@ TEST_F(JobResultTest, WhatIsNotThereOrDamagedIsLeftOut) {
                                         << "\n";
   EXPECT_EQ(Read().log.last_epoch, "");
   EXPECT_EQ(Read().description, "");
+  // A FIFO is not waited for.
+  std::filesystem::remove(folder_ + "/log.jsonl");
+  ASSERT_EQ(mkfifo((folder_ + "/log.jsonl").c_str(), 0600), 0);
+  EXPECT_EQ(Read().log.last_epoch, "");
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,6 +22,7 @@ namespace kumo {
 
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -81,13 +85,43 @@ TEST_F(PosixFileSystemTest, FolderOrPipeIsNotReadAsAFile) {
   EXPECT_EQ(files_.OpenForReading(In("pipe")).status().code(), StatusCode::kInvalidArgument);
 }
 
+// A FIFO without a reader, or a device, in the place of a file.
+TEST_F(PosixFileSystemTest, WhatIsNoRegularFileIsNotWrittenAndNamedAtOnce) {
+  const std::string fifo = In("fifo"), link = In("link");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", link);
+  const std::pair<std::string, std::string> cases[] = {
+      {fifo, "is a FIFO"}, {link, "is a device"}, {directory_, "Is a directory"}};
+  for (const auto& [path, what] : cases) {
+    for (const Status& status :
+         {files_.Create(path).status(), files_.OpenForAppending(path).status(),
+          OpenRegularFile(path, O_WRONLY | O_CREAT).status()}) {
+      EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+      EXPECT_THAT(status.message(), AllOf(HasSubstr(path), HasSubstr(what)));
+    }
+  }
+  EXPECT_THAT(OpenRegularFile(fifo, O_RDONLY).status().message(), HasSubstr("is a FIFO"));
+  EXPECT_THAT(files_.OpenForReading(fifo).status().message(), HasSubstr("it is a FIFO"));
+  EXPECT_THAT(files_.OpenForReading("/dev/zero").status().message(), HasSubstr("it is a device"));
+  const Result<int> regular = OpenRegularFile(In("new"), O_WRONLY | O_CREAT);
+  ASSERT_TRUE(regular.ok());
+  ::close(*regular);
+}
+
 TEST_F(PosixFileSystemTest, FullDiskIsResourceExhausted) {
-  if (!files_.Exists("/dev/full")) GTEST_SKIP() << "this machine has no /dev/full";
-  Result<std::unique_ptr<WritableFile>> file = files_.OpenForAppending("/dev/full");
-  ASSERT_TRUE(file.ok()) << file.status().message();
-  const Status status = (*file)->Append(AsBytes("x"));
+  // A limit on the size of files takes the part of the disk.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 1;
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  Result<std::unique_ptr<WritableFile>> file = files_.OpenForAppending(In("f"));
+  const Status status = file.ok() ? (*file)->Append(AsBytes("xy")) : file.status();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(status.message(), HasSubstr("/dev/full: No space left on device"));
+  EXPECT_THAT(status.message(), HasSubstr(In("f") + ": File too large"));
 }
 
 TEST_F(PosixFileSystemTest, RunningOutOfDescriptorsNamesTheLimit) {

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -52,6 +53,15 @@ TEST_F(LoggingTest, OneFileNamedAfterRoleRankAndHostHoldsEverything) {
     files += entry.exists() ? 1 : 0;
   }
   EXPECT_EQ(files, 1);
+}
+
+TEST_F(LoggingTest, AFifoInTheFilesPlaceIsNamedAtOnce) {
+  std::filesystem::create_directories(folder_ + "/out/logs");
+  const std::string log = folder_ + "/out/logs/worker-3." + HostName() + ".log";
+  ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
+  const auto logging = Logging::Start(Settings());
+  ASSERT_FALSE(logging.ok());
+  EXPECT_THAT(logging.status().message(), HasSubstr("cannot write the log: " + log + " is a FIFO"));
 }
 
 TEST_F(LoggingTest, ACommandSaysWhatItWarnsOfInALine) {
