@@ -103,10 +103,11 @@ Preflight LookAhead(const LaunchArguments& args, const PlannedJob& job) {
 }
 
 // Server 0 takes the lock for good; a second launch fails here before it touches any file.
-Status LockOutput(const std::string& directory) {
+Status LockOutput(const Experiment::Output& output) {
+  const std::string& directory = output.directory;
   const Status made = PosixFileSystem().CreateDirectories(directory);
   KUMO_RETURN_IF_ERROR(made.WithContext("output.directory = " + directory));
-  return OutputLock::Take(directory).status();
+  return OutputLock::Take(directory, {}, output.lock).status();
 }
 
 // Runs the job; returns an error only if the job could not be started.
@@ -115,7 +116,7 @@ Result<Outcome> Launch(const CliEnvironment& environment, const LaunchArguments&
   const Experiment& experiment = job.loaded.experiment;
   // Created before any process is started, so that no signal is missed.
   StopSignals signals({SIGCHLD});
-  KUMO_RETURN_IF_ERROR(LockOutput(experiment.output.directory));
+  KUMO_RETURN_IF_ERROR(LockOutput(experiment.output));
   const std::string log_directory = JoinPath(experiment.output.directory, "logs");
   KUMO_ASSIGN_OR_RETURN(
       const std::unique_ptr<Logging> logging,

@@ -165,7 +165,8 @@ Result<std::string> Run(const Arguments& arguments, Experiment experiment, const
   if (arguments.index == 0) {
     KUMO_ASSIGN_OR_RETURN(
         lock, OutputLock::Take(experiment.output.directory,
-                               {settings.process.incarnation, experiment.cluster.servers.front()}));
+                               {settings.process.incarnation, experiment.cluster.servers.front()},
+                               experiment.output.lock));
     if (HasBegun(files, experiment.output.directory, arguments.run)) {
       experiment.checkpoint.resume = ResumeFrom();
       settings.experiment.checkpoint.resume = ResumeFrom();

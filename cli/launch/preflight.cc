@@ -37,8 +37,8 @@ Status About(const std::string& setting, const Status& status, const std::string
 }
 
 // Returns false if the folder cannot be used at all.
-bool CheckFolder(const std::string& setting, const std::string& directory, FileSystem* files,
-                 Preflight* result) {
+bool CheckFolder(const std::string& setting, const std::string& directory, FileLock lock,
+                 FileSystem* files, Preflight* result) {
   const Status writable = files->CheckWritable(directory);
   if (!writable.ok()) {
     result->problems.push_back(About(setting + ": cannot be written", writable,
@@ -50,12 +50,15 @@ bool CheckFolder(const std::string& setting, const std::string& directory, FileS
     result->problems.push_back(About(setting + ": no logs can be written", logs));
     return false;
   }
-  const Status unused = OutputLock::Probe(directory);
+  const Status unused = OutputLock::Probe(directory, lock);
   if (!unused.ok()) {
     result->problems.push_back(unused);
     return false;
   }
-  result->passed.push_back("output " + directory + ": writable, and no job is using it");
+  result->passed.push_back("output " + directory +
+                           (lock == FileLock::kKernel
+                                ? ": writable, and no job is using it"
+                                : ": writable; other jobs are not noticed (output.lock = none)"));
   return true;
 }
 
@@ -115,13 +118,13 @@ void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& 
   CheckOutput(job.loaded.experiment, size.parameters, files, result);
   CheckFinalModel(job.loaded.experiment, size.parameters, files, result);
   NoteIdleProcesses(job, size.chunks, result);
-}
-
-void CheckAddresses(const PlannedJob& job, Preflight* result) {
   CheckProcessLimits(job, RoomOfSystem(), result);
   if (IsForOneMachine(job.loaded.experiment).ok()) {
     NoteCores(job.loaded.experiment, UsableCores(), result);
   }
+}
+
+void CheckAddresses(const PlannedJob& job, Preflight* result) {
   const Experiment& experiment = job.loaded.experiment;
   const std::vector<std::string>& servers = experiment.cluster.servers;
   if (servers.empty()) {
@@ -195,7 +198,7 @@ void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* f
                  Preflight* result) {
   const std::string& directory = experiment.output.directory;
   const std::string setting = "output.directory = " + directory;
-  if (!CheckFolder(setting, directory, files, result)) return;
+  if (!CheckFolder(setting, directory, experiment.output.lock, files, result)) return;
   const Result<uint64_t> free = files->FreeBytes(directory);
   if (!free.ok()) {
     result->problems.push_back(About(setting, free.status()));
@@ -259,9 +262,6 @@ void CheckMemory(const PlannedJob& job, const JobSize& size, const MemoryRoom& r
                            " has room for " + HumanBytes(room.bytes));
 }
 
-Preflight PreflightOf(const LoadedExperiment& loaded) {
-  Preflight preflight;
-  for (const std::string& problem : loaded.problems) {
 SystemRoom RoomOfSystem() {
   // A started process has the three standard streams, whatever this one has open.
   constexpr int64_t kInherited = 3;
@@ -305,6 +305,9 @@ void CheckProcessLimits(const PlannedJob& job, const SystemRoom& room, Preflight
       " files and connections in a process, " + std::to_string(threads) + " threads in all");
 }
 
+Preflight PreflightOf(const LoadedExperiment& loaded) {
+  Preflight preflight;
+  for (const std::string& problem : loaded.problems) {
     preflight.problems.push_back(InvalidArgument(problem));
   }
   preflight.notes = loaded.notes;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/process/output_lock.h"
 #include "common/codec/codec.h"
 #include "common/optimiser/optimiser.h"
 #include "common/optimiser/schedule.h"
@@ -134,9 +135,10 @@ struct Experiment {
     bool HasPrivateDisks() const { return disks == CheckpointDisks::kPrivate; }
   } checkpoint;
 
-  struct Output {               // [output]
-    std::string directory;      // default: out/<job.name>
-    std::string final_model;    // folder that gets a copy of the last checkpoint; "": none
+  struct Output {             // [output]
+    std::string directory;    // default: out/<job.name>
+    std::string final_model;  // folder that gets a copy of the last checkpoint; "": none
+    FileLock lock = FileLock::kKernel;
     double interval_s = 2;      // seconds between two progress lines
     int points_per_epoch = 50;  // of the curves
     bool tensorboard = true;

@@ -489,6 +489,8 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(output.interval_s), .unit = "seconds", .allowed = Between(kLeastTime, 86400),
        .also = "interval log_interval log_every log_steps display print_every",
        .help = "Time between two progress lines"},
+      {KUMO_SETTING(output.lock), .also = "file_lock flock locking",
+       .help = "Lock by which a job notices another one in output.directory"},
       {KUMO_SETTING(output.points_per_epoch), .unit = "points", .allowed = Between(1, 1000000),
        .help = "Points of the curves in an epoch, at the same samples in every run; a round has "
                "one at most, the end of an epoch always has one"},

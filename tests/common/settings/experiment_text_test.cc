@@ -43,6 +43,7 @@ bool Change(const Option& option, Experiment* experiment) {
                            "bytes",
                            "skip",
                            "demand",
+                           "none",
                            "other"}) {
     if (option.read(text, experiment).ok() && option.write(*experiment) != before) return true;
   }

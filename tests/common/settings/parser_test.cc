@@ -355,6 +355,7 @@ TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {
       }
     }
     drawn.data.classes = 10;
+    if (drawn.data.mixup < 0.05) drawn.data.mixup = 0;
     drawn.data.crop_area = {};
     drawn.data.mean = {};
     drawn.data.mixup = 0;
