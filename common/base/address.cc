@@ -9,8 +9,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "common/base/text.h"
 
@@ -68,25 +70,35 @@ struct Resolved {
   socklen_t length = 0;
 };
 
-Result<Resolved> Resolve(const Address& address) {
-  const bool v6 = address.host.find(':') != std::string::npos;
+// The addresses of a host to listen on, the preferred one first. "*" is every IPv6 address, which
+// on Linux includes IPv4, and every IPv4 address for kernels without IPv6. A name that has
+// addresses of both families prefers IPv4, as peers do (ZmqLink).
+Result<std::vector<Resolved>> Resolve(const Address& address) {
   addrinfo hints{};
-  hints.ai_family = v6 ? AF_INET6 : AF_INET;
+  hints.ai_family = address.host.find(':') != std::string::npos ? AF_INET6 : AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const char* host = address.host == "*" ? nullptr : address.host.c_str();
+  const bool every = address.host == "*";
+  const char* host = every ? nullptr : address.host.c_str();
   const int error = getaddrinfo(host, std::to_string(address.port).c_str(), &hints, &found);
   if (error != 0) {
     return FailedPrecondition("cannot listen on " + address.ToString() + ": host '" + address.host +
                               "' is unknown on this machine (" + gai_strerror(error) +
                               "); use a name or number of this machine, or * for all interfaces");
   }
-  Resolved resolved;
-  resolved.length = found->ai_addrlen;
-  std::memcpy(&resolved.address, found->ai_addr, found->ai_addrlen);
+  std::vector<Resolved> all;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    if (one->ai_family != AF_INET && one->ai_family != AF_INET6) continue;
+    Resolved& resolved = all.emplace_back();
+    resolved.length = one->ai_addrlen;
+    std::memcpy(&resolved.address, one->ai_addr, one->ai_addrlen);
+  }
   freeaddrinfo(found);
-  return resolved;
+  const sa_family_t preferred = every ? AF_INET6 : AF_INET;
+  std::stable_partition(all.begin(), all.end(),
+                        [&](const Resolved& one) { return one.address.ss_family == preferred; });
+  return all;
 }
 
 Status ListenError(const Address& address, int error) {
@@ -106,6 +118,27 @@ Status ListenError(const Address& address, int error) {
     default:
       return FailedPrecondition("cannot listen on " + where + ": " + std::strerror(error));
   }
+}
+
+// Returns a listening socket, or -1 with errno.
+int ListenAt(const Resolved& resolved, bool local) {
+  const int family = resolved.address.ss_family;
+  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+  if (fd < 0) return -1;
+  const int yes = 1, no = 0;
+  // A port whose last owner has just died is free; only a listening socket blocks it.
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  // Every IPv6 address includes every IPv4 address, whatever the machine's default is.
+  if (family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+  if (local) UseLoopbackCongestionControl(fd);
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&resolved.address), resolved.length) == 0 &&
+      listen(fd, SOMAXCONN) == 0) {
+    return fd;
+  }
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
 }
 
 // Fills in the kernel's choice for "any": the port, and the number of a name.
@@ -172,29 +205,24 @@ bool IsLoopbackConnection(int fd) {
 
 Result<Listener> ListenTcp(const Address& address, bool may_be_open) {
   CHECK(address.kind == Address::Kind::kTcp);
-  KUMO_ASSIGN_OR_RETURN(const Resolved resolved, Resolve(address));
-  const bool local = IsLoopback(resolved.address);
-  if (!local && !may_be_open) {
-    return FailedPrecondition(
-        address.ToString() +
-        " can be reached from other machines without keys: set cluster.keys to a folder that "
-        "`kumo keys` made; on a trusted network set cluster.insecure=true; or listen on 127.0.0.1 "
-        "only");
+  KUMO_ASSIGN_OR_RETURN(const std::vector<Resolved> all, Resolve(address));
+  int error = EADDRNOTAVAIL;
+  for (const Resolved& resolved : all) {
+    const bool local = IsLoopback(resolved.address);
+    if (!local && !may_be_open) {
+      return FailedPrecondition(
+          address.ToString() +
+          " can be reached from other machines without keys: set cluster.keys to a folder that "
+          "`kumo keys` made; on a trusted network set cluster.insecure=true; or listen on "
+          "127.0.0.1 only");
+    }
+    const int fd = ListenAt(resolved, local);
+    if (fd >= 0) return Listener{fd, BoundAddress(address, fd), local};
+    error = errno;
+    // A family that this machine lacks, or an address that it does not have.
+    if (error != EAFNOSUPPORT && error != EADDRNOTAVAIL) break;
   }
-  const int fd =
-      socket(resolved.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
-  if (fd < 0) return ListenError(address, errno);
-  // SO_REUSEADDR: a port whose last owner has just died is free; only a listening socket blocks it.
-  const int yes = 1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (local) UseLoopbackCongestionControl(fd);
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&resolved.address), resolved.length) != 0 ||
-      listen(fd, SOMAXCONN) != 0) {
-    const int error = errno;
-    close(fd);
-    return ListenError(address, error);
-  }
-  return Listener{fd, BoundAddress(address, fd), local};
+  return ListenError(address, error);
 }
 
 Status CheckIpcFree(const Address& address) {

@@ -17,7 +17,8 @@ namespace kumo {
 struct Address {
   enum class Kind { kTcp, kIpc };
   Kind kind = Kind::kTcp;
-  std::string host;  // tcp: a name, a number, or "*" for all interfaces (listening only)
+  // tcp: a name, a number, or "*" for all interfaces, IPv4 and IPv6 (listening only)
+  std::string host;
   int port = 0;      // tcp: 0 for any free port (listening only)
   std::string path;  // ipc: a file, or "@name" in Linux's abstract namespace
 
@@ -45,8 +46,9 @@ struct Listener {
   bool local = false;  // only processes of this machine can reach it
 };
 
-// Requires a tcp address. FailedPrecondition: the address would be open to other machines although
-// `may_be_open` is not set, the host name is unknown, or the host is not this machine's;
+// Requires a tcp address. A name may have IPv4 and IPv6 addresses; the first that this machine has
+// is taken, IPv4 before IPv6. FailedPrecondition: the address would be open to other machines
+// although `may_be_open` is not set, the host name is unknown, or the host is not this machine's;
 // Unavailable: another process listens there.
 Result<Listener> ListenTcp(const Address& address, bool may_be_open);
 

@@ -1,5 +1,7 @@
 #include "common/transport/zmq_link.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +31,12 @@ Status ZmqError(std::string_view what) {
 void SetInt(void* socket, int option, int value) {
   CHECK_EQ(zmq_setsockopt(socket, option, &value, sizeof value), 0)
       << "ZeroMQ option " << option << " = " << value << ": " << zmq_strerror(zmq_errno());
+}
+
+bool IsNumber(const std::string& host) {
+  in6_addr number{};
+  return inet_pton(AF_INET, host.c_str(), &number) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &number) == 1;
 }
 
 bool UseChecksum(Checksums checksums, bool local) {
@@ -149,15 +157,19 @@ Result<std::unique_ptr<ZmqLink>> ZmqLink::Connect(void* context, const ZmqTransp
   SetInt(raw, ZMQ_CONNECT_TIMEOUT, options.connect_ms);
   SetInt(raw, ZMQ_RECONNECT_IVL, options.reconnect_ms);
   SetInt(raw, ZMQ_RECONNECT_IVL_MAX, options.reconnect_max_ms);
-  SetInt(raw, ZMQ_IPV6, address.host.find(':') != std::string::npos ? 1 : 0);
+  link->has_name_ = tcp && !IsNumber(address.host);
+  link->ipv6_ = address.host.find(':') != std::string::npos;
+  SetInt(raw, ZMQ_IPV6, link->ipv6_ ? 1 : 0);
   link->checksum_ = UseChecksum(options.checksums, !tcp || IsLoopbackHost(address.host));
-  link->again_us_ = options.reconnect_max_ms * kMillisecond;
+  link->shortest_pause_ = link->pause_ = options.reconnect_ms * kMillisecond;
+  link->longest_pause_ = options.reconnect_max_ms * kMillisecond;
   if (tcp && options.keys != nullptr) {
     KUMO_RETURN_IF_ERROR(UseKeysToConnect(raw, *options.keys, peer));
     link->keys_ = options.keys;
   }
-  KUMO_RETURN_IF_ERROR(link->Watch(
-      context, ZMQ_EVENT_CONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | HandshakeFailures()));
+  KUMO_RETURN_IF_ERROR(link->Watch(context, ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CONNECT_RETRIED |
+                                                ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
+                                                HandshakeFailures()));
   if (zmq_connect(raw, address.ToString().c_str()) != 0) {
     return InvalidArgument("cannot connect to " + where + ": " + zmq_strerror(zmq_errno()));
   }
@@ -233,16 +245,25 @@ void ZmqLink::ConnectAgain() {
   if (!connect_again_ || clock_.NowUs() < *connect_again_) return;
   connect_again_.reset();
   const std::string where = address_.ToString();
+  if (has_name_) ipv6_ = !ipv6_;
+  SetInt(socket_.get(), ZMQ_IPV6, ipv6_ ? 1 : 0);
   zmq_disconnect(socket_.get(), where.c_str());
   PLOG_IF(ERROR, zmq_connect(socket_.get(), where.c_str()) != 0) << "cannot connect to " << where;
 }
 
+// The I/O thread looks names up, so it does not tell which addresses a name has: the families take
+// turns. A connection that libzmq makes meanwhile ends the search.
+void ZmqLink::OnRetry() {
+  if (!has_name_ || connect_again_) return;
+  connect_again_ = clock_.NowUs() + pause_;
+  pause_ = std::min(2 * pause_, longest_pause_);
+}
+
 void ZmqLink::HandleEvents(const std::function<void(const PeerName& peer)>& on_connected) {
   // An event has two frames: its number (16 bits) with its value (32 bits), and its address.
-  ConnectAgain();
   while (monitor_ != nullptr) {
     ZmqFrame event;
-    if (zmq_msg_recv(event.get(), monitor_.get(), ZMQ_DONTWAIT) < 0) return;
+    if (zmq_msg_recv(event.get(), monitor_.get(), ZMQ_DONTWAIT) < 0) break;
     for (bool more = event.more(); more;) {
       ZmqFrame rest;
       more = zmq_msg_recv(rest.get(), monitor_.get(), 0) >= 0 && rest.more();
@@ -254,6 +275,7 @@ void ZmqLink::HandleEvents(const std::function<void(const PeerName& peer)>& on_c
     std::memcpy(&value, event.bytes().data() + sizeof number, sizeof value);
     HandleEvent(number, static_cast<int>(value), on_connected);
   }
+  ConnectAgain();  // after the events: one of them may be a connection
 }
 
 // The value of most events is the descriptor of a connection.
@@ -272,14 +294,19 @@ void ZmqLink::HandleEvent(int event, int value,
       // If the descriptor is closed or reused by now, the worst effect is a loopback connection
       // with another congestion control.
       if (IsLoopbackConnection(value)) UseLoopbackCongestionControl(value);
+      connect_again_.reset();
+      break;
+    case ZMQ_EVENT_CONNECT_RETRIED:
+      OnRetry();
       break;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+      pause_ = shortest_pause_;
       if (on_connected) on_connected(peer_);
       break;
     default:
       LOG_EVERY_T(WARNING, 5) << peer_ << " at " << address_.ToString() << " "
                               << WhyHandshakeFailed(event, value, keys_.get());
-      if (EndsForGood(event)) connect_again_ = clock_.NowUs() + again_us_;
+      if (EndsForGood(event)) connect_again_ = clock_.NowUs() + longest_pause_;
       break;
   }
 }

@@ -81,9 +81,10 @@ class ZmqLink {
                    const std::function<void(const PeerName& peer)>& on_connected);
   // Notes the key and the bytes of a frame's connection.
   void Know(ZmqFrame* frame, Arrived* arrived);
-  // Reconnects after a failed handshake that libzmq does not retry: another process may be at the
-  // address later.
+  // Connects anew at the time of connect_again_.
   void ConnectAgain();
+  // A connection attempt has failed.
+  void OnRetry();
 
   ZmqSocket socket_;
   ZmqSocket monitor_;
@@ -94,8 +95,14 @@ class ZmqLink {
   std::unique_ptr<BacklogGuard> guard_;
   std::unique_ptr<PendingConnections> pending_;
   SteadyClock clock_;
-  TimeUs again_us_ = 0;                  // pause before ConnectAgain
-  std::optional<TimeUs> connect_again_;  // time of ConnectAgain
+  // If it connects: ConnectAgain, for what libzmq does not retry. A handshake that failed: another
+  // process may be at the address later. A name without an address of the family that was tried:
+  // the other family is next.
+  std::optional<TimeUs> connect_again_;  // time
+  TimeUs shortest_pause_ = 0, longest_pause_ = 0;
+  TimeUs pause_ = 0;       // before the next change of the family
+  bool has_name_ = false;  // the host is no number
+  bool ipv6_ = false;      // addresses that are tried now; IPv6 includes mapped IPv4
 };
 
 }  // namespace kumo

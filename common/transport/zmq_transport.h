@@ -74,7 +74,7 @@ class ZmqTransport {
   const std::string& bound_address() const { return bound_address_; }
 
   // Connects in the background and reconnects when the connection is lost; does not wait. `peer`
-  // must not be connected to yet. IPv6 hosts must be numbers.
+  // must not be connected to yet. Names may have IPv4 or IPv6 addresses.
   Status Connect(const PeerName& peer, std::string_view address);
   // handler: called from Poll each time a peer of Connect can be sent to (again).
   void OnConnected(ConnectedHandler handler) { on_connected_ = std::move(handler); }

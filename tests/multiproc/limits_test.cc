@@ -1,5 +1,5 @@
-// Limits of the system, and time in which processes do not run: real processes under low limits
-// and stopped for longer than all timeouts.
+// Limits of the system, and time in which processes do not run: real processes under low limits,
+// stopped for longer than all timeouts, and on hosts with IPv6 alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -150,6 +150,33 @@ TEST(Suspension, AJobThatIsStoppedForLongerThanItsTimeoutsGoesOn) {
     const Ended ended = job.Wait(process);
     EXPECT_EQ(ended.code, 0) << process << ": " << ended.output;
     EXPECT_THAT(ended.output, HasSubstr("this process did not run for "));
+  }
+}
+
+// Hosts as in an IPv6 cluster: a name with an address of fd00::/8 and no other.
+TEST(Ipv6, AJobTrainsByANameThatHasAnIpv6AddressAlone) {
+  ClusterOfProcesses job("ipv6");
+  SmallJob(&job);
+  job.Set("job.epochs", "1");
+  job.Set("cluster.insecure", "true");
+  job.UseAddresses({"tcp://kumo-six:7700"});
+  job.Set("cluster.workers", "1");
+  job.WriteExperiment();
+  std::ofstream(job.Path("hosts")) << "fd00::5 kumo-six\n";
+  const std::string network =
+      "ip link set lo up && ip -6 addr add fd00::5/128 dev lo nodad && mount --bind " +
+      job.Path("hosts") + " /etc/hosts";
+  const std::string inside = "unshare --net --mount sh -c '" + network + " && ";
+  if (RunScript(&job, inside + "true'").code != 0) {
+    GTEST_SKIP() << "no network namespace with IPv6 can be made";
+  }
+  for (const char* bind : {"tcp://kumo-six:7700", "tcp://*:7700"}) {
+    fs::remove_all(job.output());
+    const Ended ended = RunScript(
+        &job, "export BIN JOB; " + inside + "$BIN/kumo-server $JOB --bind " + bind +
+                  " & server=$!; timeout 60 $BIN/kumo-worker $JOB; worker=$?; wait $server && exit "
+                  "$worker'");
+    EXPECT_EQ(ended.code, 0) << bind << ": " << ended.output;
   }
 }
 

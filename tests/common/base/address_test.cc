@@ -1,5 +1,6 @@
 #include "common/base/address.h"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -119,6 +120,36 @@ TEST(AddressTest, IpcPathsAreFreeBusyOrNotSockets) {
   EXPECT_THAT(CheckIpcFree(file).message(), HasSubstr("not a socket"));
   EXPECT_TRUE(std::filesystem::exists(file.path));
   std::filesystem::remove_all(folder);
+}
+
+// Whether a client of the family reaches the port on the loopback interface.
+bool Reaches(int family, int port) {
+  const int fd = socket(family, SOCK_STREAM, 0);
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(static_cast<uint16_t>(port));
+  four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = four.sin_port;
+  six.sin6_addr = in6addr_loopback;
+  const int rc = family == AF_INET
+                     ? connect(fd, reinterpret_cast<const sockaddr*>(&four), sizeof four)
+                     : connect(fd, reinterpret_cast<const sockaddr*>(&six), sizeof six);
+  close(fd);
+  return rc == 0;
+}
+
+TEST(ListenTcpTest, AllInterfacesAreThoseOfBothFamilies) {
+  const Result<Listener> listener = ListenTcp(Tcp("*", 0), true);
+  ASSERT_TRUE(listener.ok()) << listener.status().message();
+  EXPECT_FALSE(listener->local);
+  EXPECT_TRUE(Reaches(AF_INET, listener->address.port));
+  if (listener->address.host == "0.0.0.0") GTEST_SKIP() << "this machine has no IPv6";
+  EXPECT_TRUE(Reaches(AF_INET6, listener->address.port));
+  EXPECT_EQ(ListenTcp(Tcp("*", listener->address.port), true).status().code(),
+            StatusCode::kUnavailable);
+  close(listener->fd);
 }
 
 }  // namespace
