@@ -63,9 +63,7 @@ constexpr int64_t kSamplesAtOnce = 16;
 
 constexpr int kMostReadingThreads = 8;
 
-int ReadingThreads() {
-  return std::min(UsableCores(), kMostReadingThreads);
-}
+int ReadingThreads() { return std::min(UsableCores(), kMostReadingThreads); }
 
 uint64_t HashOfImage(const Sample& sample, int image) {
   Fnv1a hash;

@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/installation.h"
+#include "common/base/instruction_set.h"
 #include "common/base/json.h"
 #include "common/base/process/cpu_affinity.h"
 #include "common/base/process/exit_report.h"
@@ -111,7 +112,12 @@ JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment, int 
   std::string devices;
   for (const std::string& device : ListDevices()) devices += (devices.empty() ? "" : ", ") + device;
   std::printf("devices  %s\n", devices.c_str());
-  std::printf("device   %s, %d thread%s\n", experiment.network.device.ToString().c_str(),
+  const Device& device = experiment.network.device;
+  std::string level;
+  if (const auto isa = LevelFor(experiment.network.instruction_set); device.is_cpu() && isa.ok()) {
+    level = ", " + std::string(NameOf(*isa));
+  }
+  std::printf("device   %s%s, %d thread%s\n", device.ToString().c_str(), level.c_str(),
               experiment.network.threads, experiment.network.threads == 1 ? "" : "s");
   std::printf("%s", trainer.net().Describe(columns).c_str());
   std::printf("device   holds %s\n", trainer.DescribeMemory().c_str());
@@ -169,6 +175,10 @@ Status Train(Trainer* trainer, const Experiment& experiment, const std::string& 
   settings.spec = trainer->spec();
   settings.name = name;
   settings.device = experiment.network.device.ToString();
+  if (experiment.network.device.is_cpu()) {
+    KUMO_ASSIGN_OR_RETURN(const Isa level, LevelFor(experiment.network.instruction_set));
+    settings.instruction_set = NameOf(level);
+  }
   settings.process = ThisProcess(HostName());
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<WorkerService> service,
                         WorkerService::Make(settings, clock, trainer, signals, view));

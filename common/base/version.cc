@@ -4,25 +4,22 @@
 #include <system_error>
 
 #include "common/base/installation.h"
+#include "common/base/instruction_set.h"
 #include "common/base/isa.h"
 
 namespace kumo {
 namespace {
 
-std::string_view InstructionSet() {
+std::string_view Instructions() {
   switch (DetectIsa()) {
     case Isa::kV4:
-      return "x86-64-v4 (AVX-512)";
+      return " (AVX-512)";
     case Isa::kV3:
-      return "x86-64-v3 (AVX2)";
+      return " (AVX2)";
     case Isa::kBaseline:
       break;
   }
-#if defined(__x86_64__)
-  return "x86-64-v2";
-#else
-  return "any machine of this architecture";
-#endif
+  return "";
 }
 
 std::string CudaModuleText() {
@@ -38,8 +35,8 @@ const std::string_view kVersion = KUMO_VERSION;
 
 std::string VersionText(const std::string& program) {
   return program + " " KUMO_VERSION "\ncommit  " + std::string(kCommit) +
-         "\nCPU     oneDNN " KUMO_DNNL_VERSION ", kernels for " + std::string(InstructionSet()) +
-         "\nCUDA    " + CudaModuleText() + "\n";
+         "\nCPU     oneDNN " KUMO_DNNL_VERSION ", kernels for " + std::string(NameOf(DetectIsa())) +
+         std::string(Instructions()) + "\nCUDA    " + CudaModuleText() + "\n";
 }
 
 }  // namespace kumo

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/instruction_set.h"
 #include "common/base/process/output_lock.h"
 #include "common/codec/codec.h"
 #include "common/optimiser/optimiser.h"
@@ -43,6 +44,7 @@ struct Experiment {
     Device device;     // not part of the hash
     int threads = 1;   // of one worker's arithmetic
     Precision precision = Precision::kFp32;
+    InstructionSet instruction_set = InstructionSet::kAuto;  // on a CPU
     bool tf32 = false;             // on a GPU: float32 products may be rounded to TF32
     bool deterministic = false;    // on a GPU: only algorithms that repeat their bits; not hashed
     std::string initial_weights;   // a checkpoint, or a file of tensors, to start from, or empty

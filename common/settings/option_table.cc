@@ -156,6 +156,9 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(network.threads), .unit = "threads", .allowed = Between(1, 1024),
        .effect = kResult, .also = "num_threads n_threads nthreads omp_num_threads",
        .help = "Arithmetic threads of a worker; the last bits of sums depend on it"},
+      {KUMO_SETTING(network.instruction_set), .also = "isa cpu_isa avx512 max_cpu_isa",
+       .help = "Instruction-set level of workers on CPUs. Workers of one level compute the same "
+               "bits; on mixed machines, set the level that all have"},
       {KUMO_SETTING(network.tf32), .effect = kResult, .also = "allow_tf32",
        .help = "TF32 products on a GPU: operands are rounded to 10 mantissa bits instead of 23, "
                "which is faster"},
@@ -486,11 +489,11 @@ std::vector<Option> Rows() {
        .also = "model save_model model_path export_dir model_dir saved_model",
        .help = "Folder, of this job alone, to which server 0 copies the last checkpoint at the end "
                "of the job, relative to the working directory"},
+      {KUMO_SETTING(output.lock), .also = "file_lock flock locking",
+       .help = "Lock by which a job notices another one in output.directory"},
       {KUMO_SETTING(output.interval_s), .unit = "seconds", .allowed = Between(kLeastTime, 86400),
        .also = "interval log_interval log_every log_steps display print_every",
        .help = "Time between two progress lines"},
-      {KUMO_SETTING(output.lock), .also = "file_lock flock locking",
-       .help = "Lock by which a job notices another one in output.directory"},
       {KUMO_SETTING(output.points_per_epoch), .unit = "points", .allowed = Between(1, 1000000),
        .help = "Points of the curves in an epoch, at the same samples in every run; a round has "
                "one at most, the end of an epoch always has one"},

@@ -1,5 +1,6 @@
 #include "models/backend/devices.h"
 
+#include "common/base/instruction_set.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/backend/cuda/cuda_backend.h"
 
@@ -20,7 +21,10 @@ Result<std::unique_ptr<Backend>> MakeBackend(const Experiment::Network& settings
     return FailedPrecondition("network.precision=" + std::string(WordOf(settings.precision)) +
                               " needs a GPU: with network.device=cpu there is only fp32");
   }
-  return MakeCpuBackend(settings.threads);
+  KUMO_ASSIGN_OR_RETURN(const Isa isa, LevelFor(settings.instruction_set));
+  // Without a limit oneDNN uses all that the machine has, which is the same level.
+  if (isa != DetectIsa()) KUMO_RETURN_IF_ERROR(LimitProducts(isa));
+  return MakeCpuBackend(settings.threads, isa);
 }
 
 std::vector<std::string> ListDevices() {

@@ -26,10 +26,12 @@ Result<bool> Coordinator::OnHello(const PeerName& from, const wire::Hello& hello
   KUMO_ASSIGN_OR_RETURN(const bool joins,
                         job_.folder.Admits(from, hello, generation().number, context));
   if (!joins) return false;
+  KUMO_RETURN_IF_ERROR(job_.level.Admits(hello));
   KUMO_ASSIGN_OR_RETURN(const std::optional<MemberEvent> replaced,
                         job_.membership.Replace(from, hello, context));
   Apply(replaced, context);
   Apply(job_.membership.Join(from, hello, context->now), context);
+  job_.level.OnJoined(hello);
   return true;
 }
 

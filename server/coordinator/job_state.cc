@@ -9,6 +9,7 @@ JobState::JobState(CoordinatorStart of, std::optional<checkpoint::Manifest> rest
     : start(std::move(of)),
       folder(start.folder, start.experiment.output.directory, start.host,
              start.experiment.checkpoint.HasPrivateDisks()),
+      level(start.experiment.network.instruction_set),
       membership(start.identity.servers, start.host, start.experiment.cluster, now),
       leasing(start.experiment.sync.partitions, start.experiment.cluster),
       recovery(start.generation, start.experiment.cluster.KeepsVersionsTwice() && !start.finished,

@@ -46,6 +46,7 @@ struct JobState {
   int64_t version = -1;  // of chunk 0
   RoundClock clock;
   SharedFolder folder;
+  CommonLevel level;
   MembershipTracker membership;
   Leasing leasing;
   Recovery recovery;

@@ -516,6 +516,35 @@ int MembershipTracker::CountTakers() const {
 
 // --- The output folder.
 
+namespace {
+
+// The level of a worker as people read it: "x86-64-v3".
+std::string LevelOf(const wire::Hello& hello) {
+  constexpr size_t kShown = 32;
+  return hello.role() == wire::Hello::WORKER ? Printable(hello.instruction_set(), kShown) : "";
+}
+
+}  // namespace
+
+Status CommonLevel::Admits(const wire::Hello& hello) const {
+  const std::string level = LevelOf(hello);
+  if (may_differ_ || level.empty() || level_.empty() || level == level_) return OkStatus();
+  // Names of levels sort by what they can do.
+  const std::string& common = std::min(level, level_);
+  return FailedPrecondition(hello.name() + " on " + hello.host() + " computes with " + level +
+                            ", but " + worker_ + " with " + level_ +
+                            ", and the weights would depend on which of them computes what; set "
+                            "network.instruction_set = " +
+                            common + ", which both have, or mixed to allow it");
+}
+
+void CommonLevel::OnJoined(const wire::Hello& hello) {
+  const std::string level = LevelOf(hello);
+  if (level.empty() || !level_.empty()) return;
+  level_ = level;
+  worker_ = hello.name() + " on " + hello.host();
+}
+
 Result<bool> SharedFolder::Admits(const PeerName& from, const wire::Hello& hello,
                                   uint32_t generation, StepContext* context) const {
   if (hello.role() != wire::Hello::SERVER || token_ == 0) return true;

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/instruction_set.h"
 #include "common/base/status.h"
 #include "common/settings/experiment.h"
 #include "common/transport/message.h"
@@ -216,6 +217,26 @@ class MembershipTracker {
   std::set<std::pair<int, uint64_t>> replaced_servers_;  // index and incarnation, likewise
   TimeUs heard_at_;                                      // last message of any other process
   bool alone_ = false;
+};
+
+// Common level: checks that all workers on CPUs compute with one instruction-set level, unless the
+// experiment allows a mixture (network.instruction_set): otherwise the weights would depend on
+// which worker computes what. The first worker decides; also workers that have left count, as
+// their contributions do.
+//
+// Owned by the Coordinator.
+class CommonLevel {
+ public:
+  explicit CommonLevel(InstructionSet setting) : may_differ_(setting == InstructionSet::kMixed) {}
+
+  // FailedPrecondition, with both workers and their levels, if the sender of a hello may not join.
+  Status Admits(const wire::Hello& hello) const;
+  void OnJoined(const wire::Hello& hello);
+
+ private:
+  bool may_differ_;
+  std::string level_;   // "": no worker on a CPU has joined
+  std::string worker_;  // that decided
 };
 
 // Shared folder: checks that a server that joins has the output folder of server 0; or, if servers

@@ -10,10 +10,14 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "common/base/instruction_set.h"
 #include "common/job/process_need.h"
 #include "tests/multiproc/cluster_of_processes.h"
 
@@ -150,6 +154,31 @@ TEST(Suspension, AJobThatIsStoppedForLongerThanItsTimeoutsGoesOn) {
     const Ended ended = job.Wait(process);
     EXPECT_EQ(ended.code, 0) << process << ": " << ended.output;
     EXPECT_THAT(ended.output, HasSubstr("this process did not run for "));
+  }
+}
+
+TEST(InstructionSets, AMixtureIsRefusedUnlessTheExperimentNamesALevel) {
+  if (DetectIsa() == Isa::kBaseline) GTEST_SKIP() << "this machine has one level";
+  ClusterOfProcesses job("levels");
+  SmallJob(&job);
+  job.Set("cluster.min_workers", "2");
+  job.UseServers(1);
+  job.Set("cluster.workers", "2");
+  job.WriteExperiment();
+  job.StartServer(0);
+  job.StartWorker(0);
+  ASSERT_TRUE(job.WaitUntil([&] { return job.Status().workers_size() == 1; }));
+  const Ended lower = job.Run("kumo-worker", {job.experiment_file(), "--name", "worker-1", "--set",
+                                              "network.instruction_set=x86-64-v2"});
+  EXPECT_EQ(lower.code, 78) << lower.output;
+  EXPECT_THAT(lower.output, AllOf(HasSubstr("worker-1 on "), HasSubstr("x86-64-v2"),
+                                  HasSubstr("but worker-0 on "),
+                                  HasSubstr("set network.instruction_set = x86-64-v2")));
+  job.Start("worker-1", "kumo-worker",
+            {job.experiment_file(), "--name", "worker-1", "--set",
+             "network.instruction_set=" + std::string(NameOf(DetectIsa()))});
+  for (const char* process : {"worker-0", "worker-1", "server-0"}) {
+    EXPECT_EQ(job.Wait(process).code, 0) << process;
   }
 }
 

@@ -21,6 +21,7 @@ wire::Hello Introduction(const SessionSettings& settings) {
   hello.set_role(wire::Hello::WORKER);
   hello.set_name(settings.name);
   hello.set_device(settings.device);
+  hello.set_instruction_set(settings.instruction_set);
   *hello.mutable_spec() = SpecToWire(settings.spec);
   return hello;
 }

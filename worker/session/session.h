@@ -36,6 +36,7 @@ struct SessionSettings {
   JobSpec spec;
   std::string name;  // "worker-0"
   std::string device;
+  std::string instruction_set;  // level of the arithmetic; "" on a GPU
   ProcessIdentity process;
 };
 

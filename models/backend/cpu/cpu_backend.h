@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "common/base/isa.h"
+#include "common/base/status.h"
 #include "models/backend/backend.h"
 #include "models/backend/device_array.h"
 
@@ -15,6 +16,10 @@ namespace kumo {
 // `threads` share each op's work, the calling thread included. Requires threads >= 1 and an `isa`
 // that this machine has.
 std::unique_ptr<Backend> MakeCpuBackend(int threads, Isa isa = DetectIsa());
+
+// Limits the matrix products of this process to an instruction-set level, which all later backends
+// must have. Internal if the library has computed with another level already.
+Status LimitProducts(Isa isa);
 
 // A backend whose arrays are in `memory`, which is borrowed for life: to make a net where it is
 // only counted what that takes (host_memory.h). Nothing may be run on it.

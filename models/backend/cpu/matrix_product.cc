@@ -3,7 +3,36 @@
 #include <dnnl.h>
 #include <glog/logging.h>
 
+#include "models/backend/cpu/cpu_backend.h"
 #include "models/backend/cpu/onednn_threads.h"
+
+namespace kumo {
+namespace {
+
+dnnl_cpu_isa_t OneDnnLevel(Isa isa) {
+  switch (isa) {
+    case Isa::kBaseline:
+      return dnnl_cpu_isa_sse41;
+    case Isa::kV3:
+      return dnnl_cpu_isa_avx2;
+    case Isa::kV4:
+      return dnnl_cpu_isa_avx512_core;
+  }
+  return dnnl_cpu_isa_sse41;
+}
+
+}  // namespace
+
+// oneDNN takes the limit once, before its first product.
+Status LimitProducts(Isa isa) {
+  const dnnl_cpu_isa_t level = OneDnnLevel(isa);
+  if (dnnl_set_max_cpu_isa(level) == dnnl_success || dnnl_get_effective_cpu_isa() == level) {
+    return OkStatus();
+  }
+  return Internal("network.instruction_set: oneDNN already computes with another level");
+}
+
+}  // namespace kumo
 
 namespace kumo::cpu {
 

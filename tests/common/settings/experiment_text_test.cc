@@ -43,6 +43,7 @@ bool Change(const Option& option, Experiment* experiment) {
                            "bytes",
                            "skip",
                            "demand",
+                           "x86-64-v3",
                            "none",
                            "other"}) {
     if (option.read(text, experiment).ok() && option.write(*experiment) != before) return true;

@@ -394,5 +394,47 @@ TEST(SharedFolder, WithoutATokenNothingIsCompared) {
   EXPECT_TRUE(*Ask(SharedFolder(0, "/out", "alpha"), ServerHello(3)).joins);
 }
 
+wire::Hello WorkerHello(const std::string& name, const std::string& instruction_set) {
+  wire::Hello hello;
+  hello.set_role(wire::Hello::WORKER);
+  hello.set_name(name);
+  hello.set_host("host-of-" + name);
+  hello.set_instruction_set(instruction_set);
+  return hello;
+}
+
+TEST(CommonLevel, WorkersOfAnotherInstructionSetAreRefusedWithBothAndTheOneThatAllHave) {
+  CommonLevel level(InstructionSet::kAuto);
+  EXPECT_TRUE(level.Admits(WorkerHello("a", "x86-64-v4")).ok());
+  level.OnJoined(WorkerHello("a", "x86-64-v4"));
+  EXPECT_TRUE(level.Admits(WorkerHello("b", "x86-64-v4")).ok());
+  const Status refused = level.Admits(WorkerHello("c", "x86-64-v3"));
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  for (const char* part :
+       {"c on host-of-c computes with x86-64-v3", "a on host-of-a with x86-64-v4",
+        "network.instruction_set = x86-64-v3"}) {
+    EXPECT_THAT(refused.message(), HasSubstr(part));
+  }
+}
+
+TEST(CommonLevel, GpusServersAndAllowedMixturesAreNotCompared) {
+  CommonLevel level(InstructionSet::kAuto);
+  level.OnJoined(WorkerHello("a", "x86-64-v4"));
+  EXPECT_TRUE(level.Admits(WorkerHello("gpu", "")).ok());
+  EXPECT_TRUE(level.Admits(ServerHello(1)).ok());
+  CommonLevel mixed(InstructionSet::kMixed);
+  mixed.OnJoined(WorkerHello("a", "x86-64-v4"));
+  EXPECT_TRUE(mixed.Admits(WorkerHello("b", "x86-64-v2")).ok());
+}
+
+TEST(CommonLevel, BytesOfAPeerAreShownPrintableAndShort) {
+  CommonLevel level(InstructionSet::kAuto);
+  level.OnJoined(WorkerHello("a", "x86-64-v4"));
+  const Status refused = level.Admits(WorkerHello("b", "\x01" + std::string(10000, 'v')));
+  EXPECT_FALSE(refused.ok());
+  EXPECT_LT(refused.message().size(), 1000u);
+  EXPECT_EQ(refused.message().find('\x01'), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kumo
