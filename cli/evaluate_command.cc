@@ -9,16 +9,23 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo evaluate");
   ModelArguments model(environment);
   bool json = false;
+  bool classes = false;
   CommandLine line(
       "kumo evaluate",
       "Computes the validation loss and accuracy of a checkpoint with kumo-worker, on\n"
       "this machine. Its output and exit code are passed through.");
   model.AddTo(&line);
+  line.AddFlag(
+      "classes",
+      "Print the figures of each class too: samples, precision, recall, F1 and the class that "
+      "it is mistaken most for; with --json also the confusion matrix",
+      &classes);
   line.AddFlag("json", "Print JSON", &json);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line)) return *end;
   Result<std::vector<std::string>> command = model.Command("--evaluate");
   if (!command.ok()) return exit_reporter.Report(command.status());
   if (json) command->push_back("--json");
+  if (classes) command->push_back("--classes");
   return RunProgram(exit_reporter, *std::move(command));
 }
 

@@ -53,6 +53,7 @@ struct Arguments {
   std::vector<std::string> sets;
   std::string name;
   std::string evaluate;
+  bool classes = false;
   bool check = false;
   bool memory = false;
   int servers = 0;
@@ -264,6 +265,9 @@ int Main(const char* program, const std::vector<std::string>& args) {
   line.AddFlag("check", "Read and describe the network and the data, and exit", &arguments.check);
   line.AddOption("evaluate", "DIR", {.not_empty = true}, "Evaluate the checkpoint in DIR, and exit",
                  &arguments.evaluate);
+  line.AddFlag("classes",
+               "With --evaluate: figures of each class too, and with --json the confusion matrix",
+               &arguments.classes);
   line.AddFlag("memory", "Print the memory that a worker and a server need, and exit",
                &arguments.memory);
   line.AddOption("servers", "N", {.min = 1, .max = kMaxServers},
@@ -280,6 +284,9 @@ int Main(const char* program, const std::vector<std::string>& args) {
   if (usage.ok() && arguments.json && arguments.evaluate.empty() && !arguments.check &&
       !arguments.memory) {
     usage = InvalidArgument("--json requires --evaluate DIR, --check or --memory");
+  }
+  if (usage.ok() && arguments.classes && arguments.evaluate.empty()) {
+    usage = InvalidArgument("--classes requires --evaluate DIR");
   }
   if (usage.ok()) usage = arguments.use.Check();
   if (line.version_asked()) {
@@ -305,7 +312,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
   if (!arguments.evaluate.empty()) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
     const Result<std::string> said = EvaluateCheckpoint(
-        {arguments.file, arguments.sets, arguments.evaluate, VariablesOf(environ)}, arguments.json);
+        {arguments.file, arguments.sets, arguments.evaluate, VariablesOf(environ)},
+        {arguments.json, arguments.classes});
     if (!said.ok()) return exit_reporter.Report(said.status());
     constexpr int kHanging = 2;
     const int columns = arguments.json ? 0 : TerminalColumns(STDOUT_FILENO);

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/telemetry/figures.h"
+#include "models/network.h"
+#include "worker/inference/confusion_matrix.h"
 #include "worker/inference/stored_model.h"
 #include "worker/training/job_memory.h"
 #include "worker/training/opened_job.h"
@@ -42,9 +46,33 @@ std::string TextOf(const std::string& checkpoint, const std::vector<MetricFigure
   return text + " (" + std::to_string(samples) + " samples)";
 }
 
+Result<ConfusionMatrix> Confusion(const model::Network& network, std::span<const float> weights,
+                                  Trainer* trainer) {
+  constexpr int kOutput = 0;
+  KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
+  const Fields& fields = trainer->datasets().fields();
+  const int label = FindField(fields, kLabelField);
+  if (graph.outputs.empty() || !IsOfClasses(graph, kOutput) || label < 0 ||
+      fields[label].type != NumberType::kInt32 || fields[label].numbers() != 1 ||
+      graph.label.classes > ConfusionMatrix::kMostClasses) {
+    return InvalidArgument("--classes: network " + network.name() +
+                           " does not give each sample one of 2 to " +
+                           std::to_string(ConfusionMatrix::kMostClasses) + " classes");
+  }
+  ConfusionMatrix confusion(static_cast<int>(graph.label.classes));
+  const auto take = [&](const Minibatch& minibatch, std::span<const float> scores) {
+    const std::span<const std::byte> labels = minibatch.fields[label];
+    confusion.Add(
+        {reinterpret_cast<const int32_t*>(labels.data()), static_cast<size_t>(minibatch.size)},
+        scores);
+  };
+  KUMO_RETURN_IF_ERROR(trainer->PredictAll(weights, kOutput, take));
+  return confusion;
+}
+
 }  // namespace
 
-Result<std::string> EvaluateCheckpoint(const ModelName& name, bool json) {
+Result<std::string> EvaluateCheckpoint(const ModelName& name, const EvaluationForm& form) {
   KUMO_ASSIGN_OR_RETURN(StoredModel model, OpenStoredModel(name));
   KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
   KUMO_RETURN_IF_ERROR(CheckSameInputs(model.manifest, model.experiment, model.sets));
@@ -61,10 +89,22 @@ Result<std::string> EvaluateCheckpoint(const ModelName& name, bool json) {
                         Trainer::Make(experiment, std::move(job), &clock));
   KUMO_ASSIGN_OR_RETURN(const MetricSums sums, trainer->EvaluateAll(model.weights.span()));
   const std::vector<MetricFigure> figures = trainer->spec().metrics.FiguresOf(sums);
-  if (!json) return TextOf(model.checkpoint, figures, sums.samples);
+  std::optional<ConfusionMatrix> confusion;
+  if (form.classes) {
+    KUMO_ASSIGN_OR_RETURN(confusion, Confusion(network, model.weights.span(), trainer.get()));
+  }
+  const std::vector<std::string>& names = trainer->spec().class_names;
+  if (!form.json) {
+    std::string text = TextOf(model.checkpoint, figures, sums.samples);
+    if (!confusion) return text;
+    text += "\n" + confusion->Text(names);
+    text.pop_back();  // the caller ends the line
+    return text;
+  }
   JsonFields fields;
   fields.Add("checkpoint", model.checkpoint).Add(figure::kSamples, sums.samples);
   for (const MetricFigure& one : figures) fields.Add(ValidationFigure(one.name), one.value);
+  if (confusion) confusion->AddTo(&fields, names);
   return fields.object();
 }
 

@@ -73,12 +73,6 @@ Result<int> FindOutput(const Graph& graph, const std::string& name) {
                          DidYouMean(name, known));
 }
 
-// True if the output is the scores of a sample's classes.
-bool IsOfClasses(const Graph& graph, int value) {
-  return graph.label.classes > 0 && graph.values[value].shape.plane() == 1 &&
-         std::ranges::count(graph.losses, value, &LossNode::scores) > 0;
-}
-
 // Predictor: the network on its device, and a minibatch of samples that is run when it is full.
 class Predictor {
  public:
@@ -100,7 +94,7 @@ class Predictor {
                              ", but images have 1 channel (grey) or 3 (colour)");
     }
     KUMO_ASSIGN_OR_RETURN(made->output_, FindOutput(graph, request.output));
-    made->of_classes_ = IsOfClasses(graph, graph.outputs[made->output_].value);
+    made->of_classes_ = IsOfClasses(graph, made->output_);
     made->target_ = {{input.channels(), input.height(), input.width()},
                      /*scale=*/true,
                      model.experiment.data.shorter_side};

@@ -108,6 +108,12 @@ Result<model::Network> NetworkOf(const StoredModel& model) {
       model.experiment.network.file + ": " + layout.FirstDifference(model.layout));
 }
 
+bool IsOfClasses(const Graph& graph, int output) {
+  const int value = graph.outputs[output].value;
+  return graph.label.classes > 0 && graph.values[value].shape.plane() == 1 &&
+         std::ranges::count(graph.losses, value, &LossNode::scores) > 0;
+}
+
 Result<ModelData> DataOf(const StoredModel& model) {
   KUMO_RETURN_IF_ERROR(CheckSameInputs(model.manifest, model.experiment, model.sets));
   ModelData data;

@@ -15,6 +15,7 @@
 #include "common/settings/config_file.h"
 #include "common/settings/experiment.h"
 #include "models/backend/device_array.h"
+#include "models/graph/graph.h"
 #include "models/net.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/model.pb.h"
@@ -57,6 +58,9 @@ struct ModelData {
 // older release wrote the checkpoint) or the class names; unreadable class names are left out. The
 // errors of OpenDatasets and CheckSameInputs.
 Result<ModelData> DataOf(const StoredModel& model);
+
+// True if an output (an index) is the scores of a sample's classes. Pure.
+bool IsOfClasses(const Graph& graph, int output);
 
 // Running model: a stored model's network on its device, with its weights. Not thread-safe.
 class RunningModel {

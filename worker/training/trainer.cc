@@ -238,6 +238,22 @@ Result<MetricSums> Trainer::EvaluateAll(std::span<const float> weights) {
   return EvaluateRange({0, spec_.validation_samples}, weights_.data());
 }
 
+Status Trainer::PredictAll(std::span<const float> weights, int output, const TakeOutput& take) {
+  backend_->Write(weights.data(), weights.size_bytes(), weights_.data());
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
+  KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights_.data(), gradients_.data()));
+  std::vector<float> numbers;
+  validation_->Start(0, {0, spec_.validation_samples});
+  while (true) {
+    KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, validation_->Next());
+    if (minibatch.size == 0) return OkStatus();
+    KUMO_RETURN_IF_ERROR(net_->Load(minibatch.samples()));
+    numbers.resize(static_cast<size_t>(minibatch.size * net_->output_shape(output).size()));
+    KUMO_RETURN_IF_ERROR(net_->Predict(output, numbers));
+    take(minibatch, numbers);
+  }
+}
+
 Result<MetricSums> Trainer::EvaluateRange(Range samples, float* weights) {
   MetricSums metrics;
   // Wait reports an allocation of the evaluated weights that failed.

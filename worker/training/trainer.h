@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -72,6 +73,10 @@ class Trainer {
 
   // Evaluates `weights` (a flat vector) on the whole validation set.
   Result<MetricSums> EvaluateAll(std::span<const float> weights);
+  // Predicts an output of the network for the whole validation set with `weights`, and calls `take`
+  // with each minibatch and its numbers (samples x the output's size).
+  using TakeOutput = std::function<void(const Minibatch&, std::span<const float> numbers)>;
+  Status PredictAll(std::span<const float> weights, int output, const TakeOutput& take);
 
  private:
   Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job);

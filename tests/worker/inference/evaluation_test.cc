@@ -9,6 +9,7 @@
 #include "common/settings/experiment_text.h"
 #include "common/telemetry/figures.h"
 #include "tests/worker/training/trainer_harness.h"
+#include "worker/inference/confusion_matrix.h"
 
 namespace kumo {
 namespace {
@@ -56,15 +57,48 @@ TEST_F(EvaluationTest, AFoldersFiguresAreThoseOfItsWeights) {
   const ModelName name = Save(worker, weights, spec.mean_image);
   const auto sums = worker.trainer->EvaluateAll(weights);
   ASSERT_TRUE(sums.ok()) << sums.status().message();
-  const Result<std::string> json = EvaluateCheckpoint(name, /*json=*/true);
+  const Result<std::string> json = EvaluateCheckpoint(name, {.json = true});
   ASSERT_TRUE(json.ok()) << json.status().message();
   for (const MetricFigure& figure : spec.metrics.FiguresOf(*sums)) {
     const std::string field =
         JsonFields().Add(ValidationFigure(figure.name), figure.value).object();
     EXPECT_THAT(*json, HasSubstr(field.substr(1, field.size() - 2)));
   }
-  EXPECT_THAT(EvaluateCheckpoint(name, /*json=*/false).value(),
+  EXPECT_THAT(EvaluateCheckpoint(name, {}).value(),
               testing::AllOf(HasSubstr("validation/main/loss"), HasSubstr("(23 samples)")));
+}
+
+TEST_F(EvaluationTest, TheClassesHaveTheSamplesAndTheRightAnswersOfTheAccuracy) {
+  const Worker worker(Augmented(Block()));
+  const std::vector<float> weights = worker.InitialWeights();
+  const JobSpec& spec = worker.trainer->spec();
+  const ModelName name = Save(worker, weights, spec.mean_image);
+  const auto sums = worker.trainer->EvaluateAll(weights);
+  ASSERT_TRUE(sums.ok()) << sums.status().message();
+  ConfusionMatrix matrix(static_cast<int>(worker.trainer->net().classes()));
+  const int label = FindField(worker.trainer->datasets().fields(), kLabelField);
+  ASSERT_TRUE(worker.trainer
+                  ->PredictAll(weights, 0,
+                               [&](const Minibatch& minibatch, std::span<const float> scores) {
+                                 matrix.Add({reinterpret_cast<const int32_t*>(
+                                                 minibatch.fields[label].data()),
+                                             static_cast<size_t>(minibatch.size)},
+                                            scores);
+                               })
+                  .ok());
+  int64_t samples = 0, right = 0;
+  for (int c = 0; c < matrix.classes(); ++c) {
+    samples += matrix.FiguresOf(c).samples;
+    right += matrix.count(c, c);
+  }
+  EXPECT_EQ(samples, 23);
+  const auto accuracy = FindFigure(spec.metrics.FiguresOf(*sums), "accuracy");
+  EXPECT_DOUBLE_EQ(static_cast<double>(right) / 23, *accuracy);
+  EXPECT_THAT(EvaluateCheckpoint(name, {.classes = true}).value(),
+              testing::EndsWith("\n" + matrix.Text(spec.class_names)
+                                           .substr(0, matrix.Text(spec.class_names).size() - 1)));
+  EXPECT_THAT(EvaluateCheckpoint(name, {.json = true, .classes = true}).value(),
+              testing::AllOf(HasSubstr("\"confusion_matrix\":[["), HasSubstr("\"recall\":")));
 }
 
 TEST_F(EvaluationTest, AnotherMeanImageIsRefused) {
@@ -73,11 +107,11 @@ TEST_F(EvaluationTest, AnotherMeanImageIsRefused) {
   std::vector<float> mean = worker.trainer->spec().mean_image;
   ASSERT_EQ(mean.size(), 784u);
   mean[5] += 1;
-  const Status refused = EvaluateCheckpoint(Save(worker, weights, mean), /*json=*/true).status();
+  const Status refused = EvaluateCheckpoint(Save(worker, weights, mean), {.json = true}).status();
   EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(refused.message(), HasSubstr("another mean image"));
   // An earlier release's checkpoint does not say.
-  EXPECT_TRUE(EvaluateCheckpoint(Save(worker, weights, {}), /*json=*/true).ok());
+  EXPECT_TRUE(EvaluateCheckpoint(Save(worker, weights, {}), {.json = true}).ok());
 }
 
 }  // namespace

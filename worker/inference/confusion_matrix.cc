@@ -1,0 +1,100 @@
+#include "worker/inference/confusion_matrix.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "common/base/printable.h"
+
+namespace kumo {
+namespace {
+
+constexpr size_t kLongestName = 24;
+
+double Share(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+std::string NameOf(std::span<const std::string> names, int number) {
+  const bool named = static_cast<size_t>(number) < names.size();
+  return named ? Printable(names[static_cast<size_t>(number)], kLongestName)
+               : std::to_string(number);
+}
+
+}  // namespace
+
+ConfusionMatrix::ConfusionMatrix(int classes)
+    : classes_(classes), counts_(static_cast<size_t>(classes) * static_cast<size_t>(classes)) {}
+
+void ConfusionMatrix::Add(std::span<const int32_t> labels, std::span<const float> scores) {
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < 0 || labels[i] >= classes_) continue;
+    const auto of_sample =
+        scores.subspan(i * static_cast<size_t>(classes_), static_cast<size_t>(classes_));
+    const auto answer = std::max_element(of_sample.begin(), of_sample.end()) - of_sample.begin();
+    ++counts_[Place(labels[i], static_cast<int>(answer))];
+  }
+}
+
+ClassFigures ConfusionMatrix::FiguresOf(int label) const {
+  ClassFigures figures;
+  for (int other = 0; other < classes_; ++other) {
+    figures.samples += count(label, other);
+    figures.answers += count(other, label);
+  }
+  const int64_t right = count(label, label);
+  figures.precision = Share(right, figures.answers);
+  figures.recall = Share(right, figures.samples);
+  figures.f1 = Share(2 * right, figures.samples + figures.answers);
+  return figures;
+}
+
+std::string ConfusionMatrix::Text(std::span<const std::string> names) const {
+  size_t width = 5;
+  for (int label = 0; label < classes_; ++label) {
+    width = std::max(width, NameOf(names, label).size());
+  }
+  const auto padded = [&](std::string name) {
+    name.resize(std::max(width, name.size()), ' ');
+    return name;
+  };
+  std::string text = padded("class") + "  samples  precision  recall      f1  mistaken most for\n";
+  for (int label = 0; label < classes_; ++label) {
+    const ClassFigures figures = FiguresOf(label);
+    int worst = -1;
+    for (int other = 0; other < classes_; ++other) {
+      if (other == label || count(label, other) == 0) continue;
+      if (worst < 0 || count(label, other) > count(label, worst)) worst = other;
+    }
+    char line[96];
+    std::snprintf(line, sizeof(line), "  %7lld  %9.4f  %6.4f  %6.4f",
+                  static_cast<long long>(figures.samples), figures.precision, figures.recall,
+                  figures.f1);
+    text += padded(NameOf(names, label)) + line;
+    if (worst >= 0) {
+      text += "  " + NameOf(names, worst) + " (" + std::to_string(count(label, worst)) + ")";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+void ConfusionMatrix::AddTo(JsonFields* fields, std::span<const std::string> names) const {
+  JsonArray classes, matrix;
+  for (int label = 0; label < classes_; ++label) {
+    const ClassFigures figures = FiguresOf(label);
+    JsonFields one;
+    one.Add("class", label);
+    if (static_cast<size_t>(label) < names.size()) {
+      one.Add("name", names[static_cast<size_t>(label)]);
+    }
+    one.Add("samples", figures.samples).Add("precision", figures.precision);
+    one.Add("recall", figures.recall).Add("f1", figures.f1);
+    classes.Add(one);
+    JsonArray row;
+    for (int answer = 0; answer < classes_; ++answer) row.Add(count(label, answer));
+    matrix.Add(row);
+  }
+  fields->Add("classes", classes).Add("confusion_matrix", matrix);
+}
+
+}  // namespace kumo
