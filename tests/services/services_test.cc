@@ -171,6 +171,7 @@ class ServicesTest : public testing::Test {
       if (index == 0) {
         KUMO_ASSIGN_OR_RETURN(ResumePoint resume, FindCheckpointToResume(*files, e));
         settings.restored = std::move(resume.manifest);
+        KUMO_RETURN_IF_ERROR(files->CreateDirectories(e.output.directory));
         RunRecorderSettings record;
         record.directory = e.output.directory;
         if (settings.restored) record.resumed_round = settings.restored->version();
