@@ -157,6 +157,7 @@ constexpr FieldLimit kLimits[] = {
     {"Hello.host", 1, kName},
     {"Hello.device", 1, kName},
     {"Hello.boot", 1, kName},
+    {"Hello.instruction_set", 1, kName},
     {"Hello.claims", kPartitions},
     {"Hello.hands_over", kPartitions},
     {"Welcome.restore", 1, kName},
@@ -198,6 +199,7 @@ constexpr FieldLimit kLimits[] = {
     {"checkpoint.Origin.taken", 200, kName},
     {"checkpoint.Origin.left", 200, kName},
     {"checkpoint.Origin.unused", 200, kName},
+    {"checkpoint.Origin.notes", 200, kName},
 };
 
 // Scanning rule of a message type, by field number.

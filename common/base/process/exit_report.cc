@@ -135,7 +135,7 @@ namespace {
 // Reserve for the exit report itself.
 constexpr size_t kReserveBytes = 256 * 1024;
 
-const ExitReporter* words = nullptr;
+const ExitReporter* exit_words = nullptr;
 char* reserve = nullptr;
 std::atomic_flag ending = ATOMIC_FLAG_INIT;
 
@@ -143,7 +143,7 @@ std::atomic_flag ending = ATOMIC_FLAG_INIT;
   if (ending.test_and_set()) {
     while (true) pause();  // another thread is reporting
   }
-  _exit(words->Report(ExitCode::kUnavailable, why));
+  _exit(exit_words->Report(ExitCode::kUnavailable, why));
 }
 
 void EndWithoutMemory() {
@@ -162,7 +162,7 @@ void EndWithoutThread(const std::string& reason) {
 }  // namespace
 
 void EndWhenOutOfResources(const ExitReporter& exit_reporter) {
-  words = &exit_reporter;
+  exit_words = &exit_reporter;
   reserve = static_cast<char*>(std::malloc(kReserveBytes));
   std::set_new_handler(EndWithoutMemory);
   SetThreadFailureHandler(EndWithoutThread);
