@@ -14,6 +14,7 @@
 #include "common/base/did_you_mean.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
+#include "common/base/text.h"
 #include "common/job/shard_map.h"
 #include "common/settings/installed_experiments.h"
 
@@ -147,12 +148,10 @@ Status Write(const fs::path& source, const LoadedExperiment& loaded, const std::
 }
 
 void PrintNext(const ManifestsArguments& args, const LoadedExperiment& loaded) {
-  const auto count = [](int number, const char* of) {
-    return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
-  };
   const std::string& run = args.run.name;
   std::printf("%s  the run %s: %s, %s\n\n", args.out.c_str(), run.c_str(),
-              count(args.run.servers, "server").c_str(), count(args.run.workers, "worker").c_str());
+              Counted(args.run.servers, "server").c_str(),
+              Counted(args.run.workers, "worker").c_str());
   if (loaded.experiment.checkpoint.resume != ResumeFrom()) {
     std::printf("checkpoint.resume=%s is left out: a restarted pod always resumes\n\n",
                 loaded.experiment.checkpoint.resume.ToString().c_str());

@@ -21,7 +21,7 @@ int RunRuns(const CliEnvironment& environment, std::span<const std::string> args
                      "Folder with output folders of jobs, up to three levels deep (default: out)",
                      /*required=*/false, &folder);
   line.AddOption("metric", "NAME", Allowed(), "Metric of the best epoch: loss, accuracy, ...",
-                 &metric, "the first of which more is better, or else the first");
+                 &metric, "the first that is better if larger, or else the first");
   line.AddFlag("best", "Sort by the best figure instead of the name", &by_best);
   line.AddFlag("json", "Print a JSON array", &json);
   line.AddNote("Exit codes: 0 done, 64 wrong command line, 78 no such folder.");

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +22,8 @@
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
 #include "common/base/process/signals.h"
+#include "common/base/text.h"
+#include "common/settings/config_file.h"
 #include "common/settings/experiment_text.h"
 
 namespace kumo {
@@ -82,7 +85,7 @@ CommandLine MakeCommandLine(SweepArguments* args) {
                  "Folder of the runs; each has a folder in it, named by its settings", &args->out,
                  "<output.directory>-sweep");
   line.AddOption("metric", "NAME", Allowed(), "Metric by which the table is sorted: loss, ...",
-                 &args->metric, "the first of which more is better, or else the first");
+                 &args->metric, "the first that is better if larger, or else the first");
   line.AddOption("manifests", "DIR", {.not_empty = true},
                  "Run nothing: write Kubernetes manifests of each run into DIR, which must not "
                  "exist, and queue.sh, which applies them one after another",
@@ -90,8 +93,8 @@ CommandLine MakeCommandLine(SweepArguments* args) {
   line.AddFlag("json", "Print only problems and, at the end, a JSON array as kumo runs",
                &args->json);
   line.AddNote(
-      "Exit codes: 0 all runs are done; otherwise that of the first run that failed, in the order "
-      "of the\npoints: 1 crashed, 75 stopped or unavailable (the same command goes on), 78 bad "
+      "Exit codes: 0 all runs are done; otherwise that of the first failed run, in the order of "
+      "points:\n1 crashed, 75 stopped or unavailable (repeat the command to resume), 78 bad "
       "configuration.\nLogs: DIR/<run>.log, and those of kumo launch in each run's folder.");
   return line;
 }
@@ -163,7 +166,7 @@ class Sweep {
       if (before.state == RunState::kDone && before.experiment_hash == run.hash) continue;
       jobs.push_back({run.point.name, LaunchOf(run), JoinPath(args_.out, run.point.name + ".log")});
     }
-    Say("sweep of " + Count(runs_.size(), "run") + " in " + args_.out + ": " +
+    Say("sweep of " + Counted(std::ssize(runs_), "run") + " in " + args_.out + ": " +
         std::to_string(runs_.size() - jobs.size()) + " done before, " +
         std::to_string(args_.parallel) + " at a time");
     SweepRunner runner(jobs, args_.parallel, &signals);
@@ -175,13 +178,13 @@ class Sweep {
     const auto failed =
         std::ranges::find_if(ends, [](const SweepJobEnd& end) { return end.code != 0; });
     if (runner.stopped()) {
-      return Unavailable("stopped; the same command goes on with the runs that are not done");
+      return Unavailable("stopped; repeat the command to resume the runs that are not done");
     }
     if (failed == ends.end()) return OkStatus();
     const auto count =
         std::ranges::count_if(ends, [](const SweepJobEnd& end) { return end.code != 0; });
     code_ = static_cast<ExitCode>(failed->code > 128 ? 1 : failed->code);
-    return Unavailable(Count(static_cast<size_t>(count), "run") + " failed, the first is " +
+    return Unavailable(Counted(count, "run") + " failed, the first is " +
                        jobs[failed - ends.begin()].name + ": " + failed->reason);
   }
 
@@ -226,10 +229,6 @@ class Sweep {
     return problems;
   }
 
-  static std::string Count(size_t number, const std::string& of) {
-    return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
-  }
-
   void Say(const std::string& line) const {
     if (args_.json) return;
     Print(environment_, line + "\n", kMarkColumns);
@@ -247,18 +246,12 @@ class Sweep {
     std::vector<std::string> command = {args_.kumo, "launch"};
     for (std::string& word : args_.experiment.Forward()) command.push_back(std::move(word));
     for (const std::string& set : run.point.Sets()) command.insert(command.end(), {"--set", set});
-    command.insert(command.end(), {"--set", "output.directory=" + Escaped(run.folder), "--quiet",
-                                   "--no-page", "--bin-dir", args_.experiment.binary_directory});
+    command.insert(command.end(),
+                   {"--set", "output.directory=" + WithoutVariables(run.folder), "--quiet",
+                    "--no-page", "--bin-dir", args_.experiment.binary_directory});
     if (!args_.devices.empty()) command.insert(command.end(), {"--devices", args_.devices});
     AddProcesses(&command);
     return command;
-  }
-
-  // A path in which '$' is no variable.
-  static std::string Escaped(const std::string& path) {
-    std::string escaped;
-    for (const char c : path) escaped += c == '$' ? "$$" : std::string(1, c);
-    return escaped;
   }
 
   const CliEnvironment& environment_;
@@ -272,8 +265,8 @@ class Sweep {
 std::string QueueText(const std::vector<std::string>& names) {
   std::string text =
       "#!/bin/sh\n"
-      "# Runs a sweep on Kubernetes, one run after another. Started again, it goes on where it "
-      "ended. A run that\n"
+      "# Runs a sweep on Kubernetes, one run after another. Started again, it resumes. A run "
+      "that\n"
       "# fails does not end the others; the exit code is then 1.\n"
       "set -eu\n"
       "cd \"$(dirname \"$0\")\"\n"
@@ -332,8 +325,8 @@ Status Sweep::WriteManifests() {
   }
   KUMO_RETURN_IF_ERROR(WriteFileAtomically(files_, JoinPath(folder, "points"), list));
   KUMO_RETURN_IF_ERROR(WriteFileAtomically(files_, JoinPath(folder, "queue.sh"), QueueText(names)));
-  Say(folder + "  " + Count(names.size(), "run") + ": " + names.front() + " .. " + names.back() +
-      "\n\nsh " + JoinPath(folder, "queue.sh"));
+  Say(folder + "  " + Counted(std::ssize(names), "run") + ": " + names.front() + " .. " +
+      names.back() + "\n\nsh " + JoinPath(folder, "queue.sh"));
   return OkStatus();
 }
 

@@ -14,6 +14,7 @@
 #include "common/base/memory_budget.h"
 #include "common/base/process/output_lock.h"
 #include "common/base/process/process_limits.h"
+#include "common/base/text.h"
 #include "common/checkpoint/final_model.h"
 #include "common/job/process_need.h"
 #include "common/job/server_memory.h"
@@ -25,11 +26,6 @@ namespace {
 
 // Space for logs, curves and a small network, if the network's size is unknown.
 constexpr int64_t kLeastFreeBytes = int64_t{64} << 20;
-
-// "3 workers".
-std::string Count(int64_t number, const std::string& thing) {
-  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
-}
 
 // Adds a setting to an error; keeps its code.
 Status About(const std::string& setting, const Status& status, const std::string& advice = "") {
@@ -103,7 +99,8 @@ void CheckKeys(const PlannedJob& job, Preflight* result) {
     return;
   }
   result->passed.push_back(
-      "keys in " + folder + ": the allow list has " + Count(std::ssize(allowed->entries()), "key") +
+      "keys in " + folder + ": the allow list has " +
+      Counted(std::ssize(allowed->entries()), "key") +
       (one_machine ? ", and each process has its own" : "; the keys on each host are not checked"));
 }
 
@@ -130,7 +127,7 @@ void CheckAddresses(const PlannedJob& job, Preflight* result) {
   if (servers.empty()) {
     const auto reserved = ReservePorts(job.servers);
     if (reserved.ok()) {
-      result->passed.push_back("ports: " + Count(job.servers, "free one") + " on 127.0.0.1");
+      result->passed.push_back("ports: " + Counted(job.servers, "free one") + " on 127.0.0.1");
     } else {
       result->problems.push_back(reserved.status());
     }
@@ -207,7 +204,7 @@ void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* f
   const int kept = experiment.checkpoint.keep + (experiment.checkpoint.best.empty() ? 0 : 1);
   const uint64_t needed = kLeastFreeBytes + CheckpointBytes(experiment, parameters) * (kept + 1);
   const std::string numbers = HumanBytes(*free) + " free, " + HumanBytes(needed) + " needed for " +
-                              Count(kept, "checkpoint") + " kept, one being written, and logs";
+                              Counted(kept, "checkpoint") + " kept, one being written, and logs";
   if (*free < needed) {
     result->problems.push_back(
         FailedPrecondition(setting + ": the disk is too full: " + numbers +
@@ -222,18 +219,18 @@ void NoteIdleProcesses(const PlannedJob& job, int64_t chunks, Preflight* result)
   const int workers = experiment.cluster.workers;
   const int partitions = experiment.sync.partitions;
   if (workers > partitions) {
-    result->notes.push_back(Count(workers, "worker") + " for " + Count(partitions, "partition") +
-                            ": " + std::to_string(workers - partitions) +
-                            " would be idle spares; use --workers " + std::to_string(partitions) +
-                            ", or more sync.partitions (which is another experiment)");
+    result->notes.push_back(
+        Counted(workers, "worker") + " for " + Counted(partitions, "partition") + ": " +
+        std::to_string(workers - partitions) + " would be idle spares; use --workers " +
+        std::to_string(partitions) + ", or more sync.partitions (which is another experiment)");
   }
   if (workers < experiment.cluster.min_workers) {
     result->notes.push_back(
         "cluster.min_workers = " + std::to_string(experiment.cluster.min_workers) + ", but only " +
-        Count(workers, "worker") + " would be started: the job would wait for more");
+        Counted(workers, "worker") + " would be started: the job would wait for more");
   }
   if (chunks > 0 && job.servers > chunks) {
-    result->notes.push_back(Count(job.servers, "server") + " for " + Count(chunks, "chunk") +
+    result->notes.push_back(Counted(job.servers, "server") + " for " + Counted(chunks, "chunk") +
                             " of the network: " + std::to_string(job.servers - chunks) +
                             " would hold nothing; use --servers " + std::to_string(chunks) +
                             ", or a smaller cluster.chunk_kib for more chunks");
@@ -248,16 +245,16 @@ void CheckMemory(const PlannedJob& job, const JobSize& size, const MemoryRoom& r
   const auto each = [](const JobSize::Memory& memory) {
     return HumanBytes(memory.bytes) + " each; most of it: " + memory.most;
   };
-  need.Add(Count(workers, "worker"), {workers, size.worker.bytes}, each(size.worker));
-  need.Add(Count(job.servers, "server"), {job.servers, size.server.bytes}, each(size.server));
+  need.Add(Counted(workers, "worker"), {workers, size.worker.bytes}, each(size.worker));
+  need.Add(Counted(job.servers, "server"), {job.servers, size.server.bytes}, each(size.server));
   const Status fits = need.CheckFits(room);
   if (!fits.ok()) {
     result->problems.push_back(fits);
     return;
   }
   result->passed.push_back("memory   " + need.whose() + " needs " + HumanBytes(need.bytes()) +
-                           ": " + Count(workers, "worker") + " of " +
-                           HumanBytes(size.worker.bytes) + ", " + Count(job.servers, "server") +
+                           ": " + Counted(workers, "worker") + " of " +
+                           HumanBytes(size.worker.bytes) + ", " + Counted(job.servers, "server") +
                            " of " + HumanBytes(size.server.bytes) + "; " + room.limit +
                            " has room for " + HumanBytes(room.bytes));
 }
@@ -274,10 +271,10 @@ void NoteCores(const Experiment& experiment, int cores, Preflight* result) {
   const int threads = experiment.network.threads;
   if (!experiment.network.device.is_cpu() || threads <= cores) return;
   result->notes.push_back("network.threads = " + std::to_string(threads) + ", but " +
-                          Count(cores, "core") +
+                          Counted(cores, "core") +
                           " can be used here (CPU affinity, quotas of control groups): a worker "
                           "would be slower than with " +
-                          Count(cores, "thread"));
+                          Counted(cores, "thread"));
 }
 
 void CheckProcessLimits(const PlannedJob& job, const SystemRoom& room, Preflight* result) {
@@ -294,8 +291,8 @@ void CheckProcessLimits(const PlannedJob& job, const SystemRoom& room, Preflight
   if (IsForOneMachine(experiment).ok()) {
     const Status fits = CheckThreads(
         "the job", threads, room.threads,
-        Count(workers, "worker") + " of " + std::to_string(worker.threads) + " and " +
-            Count(job.servers, "server") + " of " + std::to_string(server.threads) +
+        Counted(workers, "worker") + " of " + std::to_string(worker.threads) + " and " +
+            Counted(job.servers, "server") + " of " + std::to_string(server.threads) +
             ": cluster.workers, network.threads, data.threads, cluster.server_threads");
     if (!fits.ok()) result->problems.push_back(fits);
   }

@@ -45,8 +45,8 @@ struct RunSummary {
   uint64_t bytes = 0;  // of all files
 };
 
-// metric: by which the best epoch is chosen; "": the network's first metric of which more is
-// better, or else its first.
+// metric: ranks the epochs; "": the network's first metric that is better if larger, or else its
+// first.
 RunSummary SummariseRun(FileSystem& files, const std::string& folder, const std::string& metric);
 
 // The output folders of jobs at `folder` and up to three levels below, in the order of their

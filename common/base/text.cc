@@ -29,6 +29,12 @@ std::string Indented(std::string_view lines, int blanks) {
   return text;
 }
 
+std::string Counted(int64_t number, std::string_view one, std::string_view more) {
+  std::string text = std::to_string(number) + " ";
+  if (number == 1) return text.append(one);
+  return more.empty() ? text.append(one) + "s" : text.append(more);
+}
+
 std::string Join(std::span<const std::string> words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;

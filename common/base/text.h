@@ -46,6 +46,9 @@ std::string HexDigits(uint64_t number);
 // The lines of a text that ends with a line end, each behind `blanks` blanks.
 std::string Indented(std::string_view lines, int blanks);
 
+// "1 server", "3 servers"; the plural is `more`, or `one` with an s if that is empty.
+std::string Counted(int64_t number, std::string_view one, std::string_view more = "");
+
 // The words with ", " between them.
 std::string Join(std::span<const std::string> words);
 

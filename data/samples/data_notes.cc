@@ -14,10 +14,6 @@ namespace {
 constexpr size_t kNamed = 4;         // names or endings in a list
 constexpr size_t kEndingBytes = 12;  // longer ones are no endings, nor are numbers
 
-std::string Count(int64_t number, const std::string& one, const std::string& more) {
-  return std::to_string(number) + " " + (number == 1 ? one : more);
-}
-
 // " (a, b, c, d, ...)".
 std::string InBrackets(std::span<const std::string> words) {
   const auto named = words.first(std::min(words.size(), kNamed));
@@ -58,15 +54,16 @@ bool LeftOut::empty() const {
 std::string LeftOut::Text() const {
   if (empty()) return "";
   std::vector<std::string> parts;
-  if (files > 0) parts.push_back(Count(files, "file", "files") + InBrackets(endings));
-  if (hidden_files > 0) parts.push_back(Count(hidden_files, "hidden file", "hidden files"));
-  if (hidden_folders > 0) parts.push_back(Count(hidden_folders, "hidden folder", "hidden folders"));
+  if (files > 0) parts.push_back(Counted(files, "file", "files") + InBrackets(endings));
+  if (hidden_files > 0) parts.push_back(Counted(hidden_files, "hidden file", "hidden files"));
+  if (hidden_folders > 0)
+    parts.push_back(Counted(hidden_folders, "hidden folder", "hidden folders"));
   if (!unusable.empty()) {
-    parts.push_back(Count(std::ssize(unusable), "unusable entry", "unusable entries") +
+    parts.push_back(Counted(std::ssize(unusable), "unusable entry", "unusable entries") +
                     InBrackets(unusable));
   }
   if (!empty_classes.empty()) {
-    parts.push_back(Count(std::ssize(empty_classes), "class", "classes") + " without images" +
+    parts.push_back(Counted(std::ssize(empty_classes), "class", "classes") + " without images" +
                     InBrackets(empty_classes));
   }
   return "left out: " + Join(parts);

@@ -47,7 +47,7 @@ TEST_F(SweepTest, ARequestToStopIsPassedOnAndNoFurtherRunStarts) {
   Signal(SIGTERM);
   const Ended ended = Wait();
   EXPECT_EQ(ended.code, 75);
-  EXPECT_THAT(ended.last_line, HasSubstr("the same command goes on"));
+  EXPECT_THAT(ended.last_line, HasSubstr("repeat the command to resume"));
   EXPECT_EQ(Starts("server-0").size(), 2u);
   EXPECT_TRUE(NothingRuns());
 }

@@ -42,5 +42,12 @@ TEST(Text, WordsAreJoinedByCommas) {
   EXPECT_EQ(Join(std::vector<std::string>{"a", "b"}), "a, b");
 }
 
+TEST(Text, ThingsAreCountedInTheirNumber) {
+  EXPECT_EQ(Counted(0, "server"), "0 servers");
+  EXPECT_EQ(Counted(1, "server"), "1 server");
+  EXPECT_EQ(Counted(2, "class", "classes"), "2 classes");
+  EXPECT_EQ(Counted(1, "class", "classes"), "1 class");
+}
+
 }  // namespace
 }  // namespace kumo
