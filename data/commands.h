@@ -2,8 +2,13 @@
 // exit code.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
+
+#include "common/base/json.h"
+#include "common/base/status.h"
+#include "common/settings/command_line.h"
 
 namespace kumo {
 
@@ -17,5 +22,14 @@ int RunSurvey(std::span<const std::string> args);
 // Recognises a data set and prints the settings to read it, its figures and its form as JSON (`kumo
 // new --data`).
 int RunDescribe(std::span<const std::string> args);
+
+// Reads the arguments and runs the command, unless they ask for its help. Logs to stderr. program:
+// for messages, "kumo data".
+int RunCommand(const char* program, std::span<const std::string> args, CommandLine* line,
+               const std::function<Status()>& command);
+// Likewise for a command that another program started: the JSON object of its report, or of its
+// error in the field "error", is its only output.
+int RunForProgram(const char* program, std::span<const std::string> args, CommandLine* line,
+                  const std::function<Result<JsonFields>()>& report_of);
 
 }  // namespace kumo

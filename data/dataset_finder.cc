@@ -461,7 +461,7 @@ Result<std::optional<FoundDataset>> FindFiles(const std::string& folder,
   return std::optional<FoundDataset>();
 }
 
-// folders: in it, one of which may be meant.
+// folders: candidates in `path`, for the message.
 Status NotFoundIn(const std::string& path, const std::vector<std::string>& folders = {}) {
   std::string text;
   for (size_t i = 0; i < folders.size() && i < kNamedFolders; ++i) {

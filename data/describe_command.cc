@@ -1,14 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "common/base/json.h"
-#include "common/base/process/exit_report.h"
-#include "common/base/process/logging.h"
 #include "common/settings/command_line.h"
 #include "common/settings/option_table.h"
 #include "data/commands.h"
@@ -97,7 +94,6 @@ Result<JsonFields> Description(const std::string& path) {
 }  // namespace
 
 int RunDescribe(std::span<const std::string> args) {
-  const ExitReporter exit_reporter("kumo-data describe", ExitReporter::DefaultTerminationLog());
   std::string path;
   CommandLine line("kumo-data describe",
                    "Recognises a data set, for kumo new --data, and prints one JSON object: the "
@@ -106,20 +102,7 @@ int RunDescribe(std::span<const std::string> args) {
   line.AddNote(
       "Exit codes: 0 done; 64 wrong command line; others: no data set can be read there, "
       "and the JSON\nobject has the error.");
-  const Status usage = line.Parse(args);
-  if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
-  if (line.help_asked()) {
-    std::fputs(line.Help().c_str(), stdout);
-    return static_cast<int>(ExitCode::kDone);
-  }
-  const std::unique_ptr<Logging> logging = Logging::ForCommand("kumo-data");
-  const Result<JsonFields> report = Description(path);
-  if (report.ok()) {
-    std::printf("%s\n", report->object().c_str());
-    return static_cast<int>(ExitCode::kDone);
-  }
-  std::printf("%s\n", JsonFields().Add("error", report.status().message()).object().c_str());
-  return static_cast<int>(ExitCodeOf(report.status()));
+  return RunForProgram("kumo-data describe", args, &line, [&] { return Description(path); });
 }
 
 }  // namespace kumo

@@ -1,14 +1,47 @@
 // kumo-data: makes and shows data sets.
+#include <cstdio>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/base/process/exit_report.h"
+#include "common/base/process/logging.h"
 #include "common/base/process/process_limits.h"
 #include "common/base/process/process_start.h"
 #include "data/commands.h"
 
 namespace kumo {
+
+int RunCommand(const char* program, std::span<const std::string> args, CommandLine* line,
+               const std::function<Status()>& command) {
+  const ExitReporter exit_reporter(program, ExitReporter::DefaultTerminationLog());
+  const Status usage = line->Parse(args);
+  if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
+  if (line->help_asked()) {
+    std::fputs(line->Help().c_str(), stdout);
+    return static_cast<int>(ExitCode::kDone);
+  }
+  const std::unique_ptr<Logging> logging = Logging::ForCommand("kumo-data");
+  const Status status = command();
+  return status.ok() ? static_cast<int>(ExitCode::kDone) : exit_reporter.Report(status);
+}
+
+int RunForProgram(const char* program, std::span<const std::string> args, CommandLine* line,
+                  const std::function<Result<JsonFields>()>& report_of) {
+  ExitCode code = ExitCode::kDone;
+  const int usage = RunCommand(program, args, line, [&] {
+    const Result<JsonFields> report = report_of();
+    const JsonFields fields =
+        report.ok() ? *report : JsonFields().Add("error", report.status().message());
+    std::printf("%s\n", fields.object().c_str());
+    if (!report.ok()) code = ExitCodeOf(report.status());
+    return OkStatus();
+  });
+  return usage != static_cast<int>(ExitCode::kDone) ? usage : static_cast<int>(code);
+}
+
 namespace {
 
 // Options about the program itself are handled by the command without another name.

@@ -10,8 +10,6 @@
 
 #include "common/base/installation.h"
 #include "common/base/json.h"
-#include "common/base/process/exit_report.h"
-#include "common/base/process/logging.h"
 #include "common/settings/command_line.h"
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
@@ -236,18 +234,9 @@ Status Show(const Arguments& arguments) {
 }  // namespace
 
 int RunShow(std::span<const std::string> args) {
-  const ExitReporter exit_reporter("kumo data", ExitReporter::DefaultTerminationLog());
   Arguments arguments;
   CommandLine line = Describe(arguments);
-  const Status usage = line.Parse(args);
-  if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
-  if (line.help_asked()) {
-    std::fputs(line.Help().c_str(), stdout);
-    return static_cast<int>(ExitCode::kDone);
-  }
-  const std::unique_ptr<Logging> logging = Logging::ForCommand("kumo-data");
-  const Status shown = Show(arguments);
-  return shown.ok() ? static_cast<int>(ExitCode::kDone) : exit_reporter.Report(shown);
+  return RunCommand("kumo data", args, &line, [&] { return Show(arguments); });
 }
 
 }  // namespace kumo

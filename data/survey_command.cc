@@ -1,14 +1,11 @@
 #include <unistd.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/base/installation.h"
 #include "common/base/json.h"
-#include "common/base/process/exit_report.h"
-#include "common/base/process/logging.h"
 #include "common/settings/command_line.h"
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
@@ -69,23 +66,9 @@ Result<JsonFields> ReportOf(const SurveyArguments& arguments) {
 }  // namespace
 
 int RunSurvey(std::span<const std::string> args) {
-  const ExitReporter exit_reporter("kumo-data survey", ExitReporter::DefaultTerminationLog());
   SurveyArguments arguments;
   CommandLine line = DescribeSurvey(arguments);
-  const Status usage = line.Parse(args);
-  if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
-  if (line.help_asked()) {
-    std::fputs(line.Help().c_str(), stdout);
-    return static_cast<int>(ExitCode::kDone);
-  }
-  const std::unique_ptr<Logging> logging = Logging::ForCommand("kumo-data");
-  const Result<JsonFields> report = ReportOf(arguments);
-  if (report.ok()) {
-    std::printf("%s\n", report->object().c_str());
-    return static_cast<int>(ExitCode::kDone);
-  }
-  std::printf("%s\n", JsonFields().Add("error", report.status().message()).object().c_str());
-  return static_cast<int>(ExitCodeOf(report.status()));
+  return RunForProgram("kumo-data survey", args, &line, [&] { return ReportOf(arguments); });
 }
 
 }  // namespace kumo
