@@ -9,8 +9,8 @@
 namespace kumo {
 
 // The float32 that is nearest to the number that is the whole text: zero if the number is too
-// small, infinite if it is too large. None if the text is no decimal number: digits with a sign, a
-// point and an exponent, of which all but one digit may be missing ("-1.5e-48", "+.5", "3.").
+// small, infinite if it is too large. None if the text is no decimal number: at least one digit,
+// with an optional sign, point and exponent ("-1.5e-48", "+.5", "3.").
 std::optional<float> NearestFloat(std::string_view text);
 
 }  // namespace kumo

@@ -118,7 +118,7 @@ struct Experiment {
     int minibatch = 256;
   } evaluation;
 
-  // job.patience, of which each is an evaluated epoch, in epochs.
+  // job.patience in epochs; the setting counts evaluated epochs.
   int PatienceInEpochs() const {
     return job.patience * (evaluation.every_epochs > 1 ? evaluation.every_epochs : 1);
   }

@@ -129,8 +129,9 @@ std::vector<Option> Rows() {
            "is not finite always ends it"},
       {KUMO_SETTING(job.patience), .unit = "epochs", .allowed = Between(0, 1000000),
        .also = "early_stopping stop_patience early_stopping_patience early_stop",
-       .help = "Early stopping: the job ends when so many evaluated epochs have brought no better "
-               "validation figure; 0: it trains job.epochs"},
+       .help = "Early stopping: evaluated epochs without a better validation figure after which "
+               "the job "
+               "ends; 0: it trains job.epochs"},
       {KUMO_SETTING(job.patience_metric),
        .allowed = {.characters = "_", .text = "a metric of the network: accuracy, loss, ..."},
        .also = "monitor early_stopping_metric stop_metric",

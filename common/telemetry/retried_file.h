@@ -4,8 +4,8 @@
 // wait: then the oldest are lost, and the message says how many.
 //
 // A position (a round, a number of samples) never falls from record to record, except by GoBack.
-// Writer opens a file that goes on after a position, and removes later records and a record of
-// which only a part was written.
+// Writer opens a file to append after a position, and removes later records and a last record that
+// was written in part.
 //
 // Owned by the run recorder; one thread.
 #pragma once
@@ -35,8 +35,8 @@ class RetriedFile {
   using Record = std::function<Status(Writer*)>;
   using Say = std::function<void(const std::string& line)>;
 
-  // what: of the messages, "log.jsonl". position: the file goes on after it; -1: a new file.
-  // Nothing is opened before Begin().
+  // what: the file's name in messages, "log.jsonl". position: of the last record to keep; -1: a new
+  // file. Nothing is opened before Begin().
   RetriedFile(std::string what, int64_t position, const Clock* clock, Open open, Say say)
       : what_(std::move(what)),
         clock_(clock),
