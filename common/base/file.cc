@@ -66,8 +66,10 @@ std::string_view KindOf(mode_t mode) {
 }
 
 Status NotRegular(const std::string& path, mode_t mode) {
-  return FailedPrecondition(path + " is " + std::string(KindOf(mode)) +
-                            ", not a regular file; remove it, or choose another path");
+  // Nobody shall remove /dev/null.
+  const bool keep = S_ISDIR(mode) || S_ISCHR(mode) || S_ISBLK(mode);
+  return FailedPrecondition(path + " is " + std::string(KindOf(mode)) + ", not a regular file; " +
+                            (keep ? "" : "remove it, or ") + "choose another path");
 }
 
 class FileDescriptor {

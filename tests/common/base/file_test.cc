@@ -91,7 +91,9 @@ TEST_F(PosixFileSystemTest, WhatIsNoRegularFileIsNotWrittenAndNamedAtOnce) {
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   std::filesystem::create_symlink("/dev/null", link);
   const std::pair<std::string, std::string> cases[] = {
-      {fifo, "is a FIFO"}, {link, "is a device"}, {directory_, "Is a directory"}};
+      {fifo, "is a FIFO, not a regular file; remove it, or choose another path"},
+      {link, "is a device, not a regular file; choose another path"},
+      {directory_, "Is a directory"}};
   for (const auto& [path, what] : cases) {
     for (const Status& status :
          {files_.Create(path).status(), files_.OpenForAppending(path).status(),
