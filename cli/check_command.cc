@@ -31,7 +31,8 @@ CommandLine MakeCommandLine(CheckArguments* args) {
   CommandLine line("kumo check",
                    "Checks everything that kumo launch needs, without starting anything: the file, "
                    "the network,\nthe data, the devices, the programs, the servers' ports, the "
-                   "output folder, disk and memory.\nPrints the settings and all problems.");
+                   "output folder, disk, memory and the\nlimits of the system. Prints the settings "
+                   "and all problems.");
   args->job.AddTo(&line);
   line.AddFlag("data", "Also read all samples, and list every damaged image at once", &args->data);
   line.AddFlag("json", "Print one JSON object", &args->job.json);

@@ -60,16 +60,18 @@ Result<JobAddress> NamedJob::Find() const {
 Result<JobAddress> NamedJob::OfFolder(const std::string& folder) const {
   PosixFileSystem files;
   const LockHolder holder = OutputLock::ReadHolder(files, folder);
-  const Status free =
-      OutputLock::Probe(folder, holder.unlocked ? FileLock::kNone : FileLock::kKernel);
-  if (free.ok() && !holder.unlocked) {
-    const Result<CheckpointFolder> last = FindCheckpointAt(files, folder);
-    return Unavailable("no job is running with output.directory " + folder +
-                       " on a disk that this machine sees" +
-                       (last.ok() ? "; its last checkpoint is " + last->name : "") +
-                       "; for a job on other hosts give the address that kumo launch printed");
+  // If the holder has no kernel lock, only an answer tells whether it lives.
+  if (!holder.unlocked) {
+    const Status free = OutputLock::Probe(folder);
+    if (free.ok()) {
+      const Result<CheckpointFolder> last = FindCheckpointAt(files, folder);
+      return Unavailable("no job is running with output.directory " + folder +
+                         " on a disk that this machine sees" +
+                         (last.ok() ? "; its last checkpoint is " + last->name : "") +
+                         "; for a job on other hosts give the address that kumo launch printed");
+    }
+    if (free.code() != StatusCode::kUnavailable) return free;
   }
-  if (!free.ok() && free.code() != StatusCode::kUnavailable) return free;
   const std::string& address = holder.address;
   if (address.empty()) {
     return FailedPrecondition("the job that runs with output.directory " + folder +

@@ -41,12 +41,13 @@ bool CheckFolder(const std::string& setting, const std::string& directory, FileL
                                      "; set output.directory to a writable folder"));
     return false;
   }
-  const Status logs = files->CheckWritable(JoinPath(directory, "logs"));
-  if (!logs.ok()) {
-    result->problems.push_back(About(setting + ": no logs can be written", logs));
+  for (const char* folder : {"logs", "checkpoints"}) {
+    const Status inside = files->CheckWritable(JoinPath(directory, folder));
+    if (inside.ok()) continue;
+    result->problems.push_back(About(setting + ": no " + folder + " can be written", inside));
     return false;
   }
-  const Status unused = OutputLock::Probe(directory, lock);
+  const Status unused = OutputLock::CheckFree(directory, lock);
   if (!unused.ok()) {
     result->problems.push_back(unused);
     return false;
@@ -288,7 +289,8 @@ void CheckProcessLimits(const PlannedJob& job, const SystemRoom& room, Preflight
   }
   const int workers = experiment.cluster.workers;
   const int64_t threads = job.servers * server.threads + workers * worker.threads;
-  if (IsForOneMachine(experiment).ok()) {
+  const bool one_machine = IsForOneMachine(experiment).ok();
+  if (one_machine) {
     const Status fits = CheckThreads(
         "the job", threads, room.threads,
         Counted(workers, "worker") + " of " + std::to_string(worker.threads) + " and " +
@@ -297,9 +299,10 @@ void CheckProcessLimits(const PlannedJob& job, const SystemRoom& room, Preflight
     if (!fits.ok()) result->problems.push_back(fits);
   }
   if (result->problems.size() > before) return;
-  result->passed.push_back(
-      "limits: at most " + std::to_string(std::max(server.descriptors, worker.descriptors)) +
-      " files and connections in a process, " + std::to_string(threads) + " threads in all");
+  result->passed.push_back("limits: at most " +
+                           std::to_string(std::max(server.descriptors, worker.descriptors)) +
+                           " files and connections in a process" +
+                           (one_machine ? ", " + std::to_string(threads) + " threads in all" : ""));
 }
 
 Preflight PreflightOf(const LoadedExperiment& loaded) {

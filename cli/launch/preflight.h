@@ -1,5 +1,5 @@
 // Preflight checks: problems on this machine that can be found before a job starts: programs,
-// ports, output folder, disk, memory, number of processes. `kumo launch` does the fast checks;
+// ports, output folder, disk, memory, limits of the system. `kumo launch` does the fast checks;
 // `kumo check` does the same, with the same messages, and those that only a worker can do
 // (worker_check.h). host_check.h asks other machines.
 //
@@ -59,8 +59,8 @@ void CheckAddresses(const PlannedJob& job, Preflight* result);
 // Checks that http.address, if set, can be listened on.
 void CheckPage(const PlannedJob& job, Preflight* result);
 
-// Checks that output.directory and its logs can be written, that no running job uses it, and that
-// the disk has room for the kept checkpoints and the one being written.
+// Checks that output.directory, its logs and its checkpoints can be written and its lock can be
+// taken, and that the disk has room for the kept checkpoints and the one being written.
 void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* files,
                  Preflight* result);
 

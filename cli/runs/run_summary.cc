@@ -146,7 +146,12 @@ RunSummary SummariseRun(FileSystem& files, const std::string& folder, const std:
       }
     }
   }
-  if (OutputLock::Probe(folder).code() == StatusCode::kUnavailable) run.state = RunState::kRunning;
+  // Without a kernel lock the file alone tells: server 0 removes it at its end, unless it is
+  // killed.
+  if (OutputLock::Probe(folder).code() == StatusCode::kUnavailable ||
+      OutputLock::ReadHolder(files, folder).unlocked) {
+    run.state = RunState::kRunning;
+  }
   return run;
 }
 

@@ -172,15 +172,6 @@ bool IsDirectory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// `path`, or its nearest ancestor that exists.
-std::string NearestExisting(std::string path) {
-  struct stat info;
-  while (::stat(path.c_str(), &info) != 0 && errno == ENOENT && path != "." && path != "/") {
-    path = DirectoryOf(path);
-  }
-  return path;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<WritableFile>> PosixFileSystem::Create(const std::string& path) {
@@ -316,6 +307,14 @@ std::string DirectoryOf(std::string_view path) {
   path = path.substr(0, slash);
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   return path.empty() ? "/" : std::string(path);
+}
+
+std::string NearestExisting(std::string path) {
+  struct stat info;
+  while (::stat(path.c_str(), &info) != 0 && errno == ENOENT && path != "." && path != "/") {
+    path = DirectoryOf(path);
+  }
+  return path;
 }
 
 Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path,

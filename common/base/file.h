@@ -102,6 +102,8 @@ Result<int> OpenRegularFile(const std::string& path, int flags);
 std::string JoinPath(std::string_view directory, std::string_view name);
 // The folder that holds `path`: "." for a bare name.
 std::string DirectoryOf(std::string_view path);
+// `path`, or its nearest ancestor that exists.
+std::string NearestExisting(std::string path);
 
 // Reads a whole file. ResourceExhausted, without allocation, if it exceeds limit_bytes.
 Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, uint64_t limit_bytes);

@@ -7,9 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 
 #include "common/base/text.h"
 
@@ -21,7 +19,7 @@ constexpr char kFile[] = ".lock";
 // Last line of the file if its holder has no kernel lock.
 constexpr char kUnlocked[] = "unlocked\n";
 
-// Probe holds the lock for a moment only.
+// Probe and CheckFree hold the lock for a moment only.
 constexpr int kTries = 20;
 constexpr useconds_t kBetweenTriesUs = 10'000;
 
@@ -37,12 +35,8 @@ Status CannotLock(const std::string& path, int error) {
 
 // Checks, with a temporary file in the nearest existing folder, that files can be locked there.
 // Folders that cannot be written are reported by others.
-Status TryLockIn(std::string directory) {
-  std::error_code ignored;
-  while (!std::filesystem::exists(directory, ignored) && DirectoryOf(directory) != directory) {
-    directory = DirectoryOf(directory);
-  }
-  std::string path = JoinPath(directory, ".kumo-lock-XXXXXX");
+Status TryLockIn(const std::string& directory) {
+  std::string path = JoinPath(NearestExisting(directory), ".kumo-lock-XXXXXX");
   const int fd = mkostemp(path.data(), O_CLOEXEC);
   if (fd < 0) return OkStatus();
   unlink(path.c_str());
@@ -111,16 +105,27 @@ LockHolder OutputLock::ReadHolder(FileSystem& files, const std::string& director
   return holder;
 }
 
-Status OutputLock::Probe(const std::string& directory, FileLock lock) {
+Status OutputLock::Probe(const std::string& directory) {
   const Result<int> fd = OpenRegularFile(JoinPath(directory, kFile), O_RDONLY | O_NOFOLLOW);
+  if (!fd.ok()) {
+    return fd.status().code() == StatusCode::kNotFound ? OkStatus() : fd.status();
+  }
+  const Status free = Lock(*fd, LOCK_SH, 1, directory);
+  close(*fd);
+  return free;
+}
+
+Status OutputLock::CheckFree(const std::string& directory, FileLock lock) {
+  // As Take opens and locks it.
+  const Result<int> fd = OpenRegularFile(JoinPath(directory, kFile), O_RDWR | O_NOFOLLOW);
   const bool locks = lock == FileLock::kKernel;
   if (!fd.ok()) {
     if (fd.status().code() != StatusCode::kNotFound) return fd.status();
     return locks ? TryLockIn(directory) : OkStatus();
   }
-  const Status locked = locks ? Lock(*fd, LOCK_SH, 1, directory) : OkStatus();
+  const Status free = locks ? Lock(*fd, LOCK_EX, 1, directory) : OkStatus();
   close(*fd);
-  return locked;
+  return free;
 }
 
 OutputLock::~OutputLock() {

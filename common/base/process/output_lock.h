@@ -41,8 +41,11 @@ class OutputLock {
                                                   FileLock lock = FileLock::kKernel);
   // The last holder of the lock; empty if there is no readable lock file.
   static LockHolder ReadHolder(FileSystem& files, const std::string& directory);
-  // Checks whether Take would succeed now. Leaves nothing behind; the directory need not exist.
-  static Status Probe(const std::string& directory, FileLock lock = FileLock::kKernel);
+  // Unavailable if another process holds the kernel's lock; the file may be missing. Changes
+  // nothing.
+  static Status Probe(const std::string& directory);
+  // Checks that Take would succeed now. Leaves nothing behind; the directory need not exist.
+  static Status CheckFree(const std::string& directory, FileLock lock = FileLock::kKernel);
   // Releases the lock; without a kernel lock, removes the file of this holder.
   ~OutputLock();
   OutputLock(const OutputLock&) = delete;

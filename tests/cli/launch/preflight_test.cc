@@ -132,10 +132,13 @@ TEST_F(FolderTest, TheFolderOfARunningJobIsRefusedAndALeftOneIsNot) {
   EXPECT_TRUE(OutputLock::Take(folder_ + "/out").ok()) << "looking must not keep the lock";
 }
 
-TEST_F(FolderTest, LogsThatCannotBeWrittenAreNamed) {
+TEST_F(FolderTest, LogsOrCheckpointsThatCannotBeWrittenAreNamed) {
   std::filesystem::create_directories(folder_ + "/out");
-  std::ofstream(folder_ + "/out/logs") << "a file where the folder should be";
-  EXPECT_THAT(Check().problems, ElementsAre(Says(HasSubstr("no logs can be written"))));
+  for (const std::string folder : {"logs", "checkpoints"}) {
+    std::ofstream(folder_ + "/out/" + folder) << "a file where the folder should be";
+    EXPECT_THAT(Check().problems, ElementsAre(Says(HasSubstr("no " + folder + " can be written"))));
+    std::filesystem::remove(folder_ + "/out/" + folder);
+  }
 }
 
 TEST(CheckOutput, DiskMustHoldTheCheckpointsThatAreKeptAndOneMore) {
@@ -258,6 +261,7 @@ TEST(CheckProcessLimits, AllThreadsOfAMachineMustFitTogether) {
   job.loaded.experiment.cluster.servers = {"tcp://alpha:7700"};
   CheckProcessLimits(job, room, &elsewhere);
   EXPECT_THAT(elsewhere.problems, IsEmpty());
+  EXPECT_THAT(elsewhere.passed, ElementsAre(Not(HasSubstr("threads"))));
 }
 
 TEST(NoteCores, MoreThreadsThanAContainersCoresAreNamed) {

@@ -80,9 +80,12 @@ TEST_F(RunSummaryTest, SettingsAreThoseOfTheLogOrOfTheCheckpoint) {
 TEST_F(RunSummaryTest, ALockedFolderHasARunningJob) {
   Log(out_, "");
   EXPECT_EQ(SummariseRun(files_, out_, "").state, RunState::kEnded);
-  const auto lock = OutputLock::Take(out_);
-  ASSERT_TRUE(lock.ok());
-  EXPECT_EQ(SummariseRun(files_, out_, "").state, RunState::kRunning);
+  for (const FileLock kind : {FileLock::kKernel, FileLock::kNone}) {
+    const auto lock = OutputLock::Take(out_, {1}, kind);
+    ASSERT_TRUE(lock.ok());
+    EXPECT_EQ(SummariseRun(files_, out_, "").state, RunState::kRunning);
+  }
+  EXPECT_EQ(SummariseRun(files_, out_, "").state, RunState::kEnded);
 }
 
 TEST_F(RunSummaryTest, RunsAreFoundBelowAFolderAndInIt) {

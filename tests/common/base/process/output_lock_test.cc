@@ -2,6 +2,7 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -57,13 +58,40 @@ TEST(OutputLock, WhatIsNoHoldersFileNamesNobody) {
   }
 }
 
+// `kumo status` and `kumo runs` look at folders of other people.
+TEST(OutputLock, ALookAtItChangesNothing) {
+  const test::ScratchDirectory scratch;
+  const std::string folder = scratch.path();
+  const std::filesystem::file_time_type old{};
+  std::filesystem::last_write_time(folder, old);
+  EXPECT_TRUE(OutputLock::Probe(folder).ok());
+  EXPECT_EQ(std::filesystem::last_write_time(folder), old);
+}
+
+// A look does not need what a start needs.
+TEST(OutputLock, AFileThatMayNotBeWrittenIsNamedBeforeAStart) {
+  const test::ScratchDirectory scratch;
+  const std::string folder = scratch.path();
+  std::ofstream(folder + "/.lock") << "";
+  ASSERT_EQ(chmod(folder.c_str(), 0777), 0);
+  ASSERT_EQ(chmod((folder + "/.lock").c_str(), 0444), 0);
+  std::thread([&] {
+    setfsuid(65534);  // of this thread: root may write all files
+    EXPECT_TRUE(OutputLock::Probe(folder).ok());
+    const std::string checked = OutputLock::CheckFree(folder).message();
+    EXPECT_THAT(checked, AllOf(HasSubstr(folder + "/.lock"), HasSubstr("Permission denied")));
+    EXPECT_EQ(checked, OutputLock::Take(folder).status().message());
+  }).join();
+}
+
 // Another kind of file in its place must neither block nor be written through.
 TEST(OutputLock, AFifoOrALinkInItsPlaceIsNamedAtOnce) {
   const test::ScratchDirectory scratch;
   const std::string folder = scratch.path();
   const std::string lock = folder + "/.lock";
   ASSERT_EQ(mkfifo(lock.c_str(), 0600), 0);
-  for (const Status& status : {OutputLock::Take(folder).status(), OutputLock::Probe(folder)}) {
+  for (const Status& status : {OutputLock::Take(folder).status(), OutputLock::Probe(folder),
+                               OutputLock::CheckFree(folder)}) {
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
     EXPECT_THAT(status.message(), HasSubstr(lock + " is a FIFO, not a regular file; remove it"));
   }
@@ -73,7 +101,8 @@ TEST(OutputLock, AFifoOrALinkInItsPlaceIsNamedAtOnce) {
   const std::string thesis = folder + "/thesis";
   std::ofstream(thesis) << "precious";
   std::filesystem::create_symlink(thesis, lock);
-  for (const Status& status : {OutputLock::Take(folder, {5}).status(), OutputLock::Probe(folder)}) {
+  for (const Status& status : {OutputLock::Take(folder, {5}).status(), OutputLock::Probe(folder),
+                               OutputLock::CheckFree(folder)}) {
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
     EXPECT_THAT(status.message(), HasSubstr(lock + " is a symbolic link"));
   }
@@ -100,13 +129,14 @@ TEST(OutputLock, AFileSystemWithoutLocksIsNamedWithTheSettingThatDoesWithout) {
     RefuseLocks();
     // Before and after the file exists.
     for (int i = 0; i < 2; ++i) {
-      for (const Status& status : {OutputLock::Probe(folder), OutputLock::Take(folder).status()}) {
+      for (const Status& status :
+           {OutputLock::CheckFree(folder), OutputLock::Take(folder).status()}) {
         EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
         EXPECT_THAT(status.message(),
                     AllOf(HasSubstr("No locks available"), HasSubstr("set output.lock=none")));
       }
     }
-    EXPECT_TRUE(OutputLock::Probe(folder, FileLock::kNone).ok());
+    EXPECT_TRUE(OutputLock::CheckFree(folder, FileLock::kNone).ok());
     PosixFileSystem files;
     {
       const auto taken = OutputLock::Take(folder, {7, "tcp://127.0.0.1:7700"}, FileLock::kNone);
