@@ -139,24 +139,30 @@ const ExitReporter* exit_words = nullptr;
 char* reserve = nullptr;
 std::atomic_flag ending = ATOMIC_FLAG_INIT;
 
-[[noreturn]] void End(const std::string& why) {
+// Returns in the first thread that ends the process; stops the others. Frees memory for the report.
+void BeginToEnd() {
   if (ending.test_and_set()) {
     while (true) pause();  // another thread is reporting
   }
-  _exit(exit_words->Report(ExitCode::kUnavailable, why));
+  std::free(reserve);
 }
 
 void EndWithoutMemory() {
-  std::free(std::exchange(reserve, nullptr));
-  End("out of memory: an allocation failed; give this process more memory (container limits, "
-      "ulimit -v), or lower the settings that `kumo check` names as the largest consumers");
+  BeginToEnd();
+  _exit(exit_words->Report(
+      ExitCode::kUnavailable,
+      "out of memory: an allocation failed; give this process more memory (container limits, "
+      "ulimit -v), or lower the settings that `kumo check` names as the largest consumers"));
 }
 
 void EndWithoutThread(const std::string& reason) {
+  BeginToEnd();
   const ThreadRoom room = RoomForThreads();
-  End("cannot start a thread: " + reason + (room.limit.empty() ? "" : "; " + room.limit) +
-      "; raise the limit of processes (ulimit -u; pids.max of a container) or of address space "
-      "(ulimit -v), or start fewer processes");
+  _exit(exit_words->Report(
+      ExitCode::kUnavailable,
+      "cannot start a thread: " + reason + (room.limit.empty() ? "" : "; " + room.limit) +
+          "; raise the limit of processes (ulimit -u; pids.max of a container) or of address space "
+          "(ulimit -v), or start fewer processes"));
 }
 
 }  // namespace
