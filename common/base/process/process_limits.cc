@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -110,11 +112,14 @@ ThreadRoom RoomForThreads(const std::string& root) {
 
 Status CheckDescriptors(const ProcessNeed& need, const DescriptorRoom& room) {
   if (need.descriptors <= room.free) return OkStatus();
+  constexpr uint64_t kUsual = 4096;
+  const auto in_all = static_cast<uint64_t>(need.descriptors + room.limit - room.free);
   return FailedPrecondition(
       "descriptors: " + need.whose + " needs up to " + std::to_string(need.descriptors) +
       " files and connections (" + need.settings + "), but can open " + std::to_string(room.free) +
-      ": the limit of a process is " + std::to_string(room.limit) +
-      "; raise it (ulimit -n 4096; LimitNOFILE of systemd; --ulimit nofile of a container)");
+      ": the limit of a process is " + std::to_string(room.limit) + "; raise it (ulimit -n " +
+      std::to_string(std::max(kUsual, std::bit_ceil(in_all))) +
+      "; LimitNOFILE of systemd; --ulimit nofile of a container)");
 }
 
 Status CheckThreads(const std::string& whose, int64_t need, const ThreadRoom& room,

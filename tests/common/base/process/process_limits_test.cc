@@ -55,7 +55,11 @@ TEST(CheckDescriptors, NamesBothFiguresAndTheRemedy) {
   EXPECT_THAT(status.message(),
               AllOf(HasSubstr("server 0 needs up to 57"), HasSubstr("can open 24"),
                     HasSubstr("limit of a process is 27"), HasSubstr("cluster.workers = 12"),
-                    HasSubstr("ulimit -n")));
+                    HasSubstr("ulimit -n 4096;")));
+  // The remedy suffices, with the descriptors that are in use.
+  const Status many =
+      CheckDescriptors({"server 0", 8190, 6, "cluster.workers = 4096"}, {4093, 4096});
+  EXPECT_THAT(many.message(), HasSubstr("ulimit -n 16384;"));
 }
 
 TEST(CheckThreads, NamesBothFiguresAndTheRemedy) {
