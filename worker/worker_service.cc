@@ -78,10 +78,10 @@ Status WorkerService::Run() {
       if (peer == ServerPeer(i)) Perform(session_.OnConnected(i, clock_->NowUs()));
     }
   });
-  StopNotice stop_notice(clock_);
+  GapNotice gap_notice(clock_);
   while (!left_) {
     const TimeUs now = clock_->NowUs();
-    if (const auto stopped = stop_notice.Next()) LOG(WARNING) << *stopped;
+    if (const auto gap = gap_notice.Next()) LOG(WARNING) << *gap;
     if (now >= session_.NextDeadline()) {
       const TransportCounters& counters = transport_->counters();
       Perform(session_.Tick(now, {counters.bytes_sent, counters.bytes_received}));

@@ -22,22 +22,23 @@ TimeUs RunningClock::NowUs() const {
   MutexLock lock(mutex_);
   // Read under the lock, so that readings are in order.
   const TimeUs now = machine_->NowUs();
-  if (now - last_ > kLongestGap) stopped_ += now - last_;
+  if (now - last_ > kLongestGap) skipped_ += now - last_;
   last_ = now;
-  return now - stopped_;
+  return now - skipped_;
 }
 
-TimeUs RunningClock::StoppedUs() const {
+TimeUs RunningClock::SkippedUs() const {
   MutexLock lock(mutex_);
-  return stopped_;
+  return skipped_;
 }
 
-std::optional<std::string> StopNotice::Next() {
-  const TimeUs stopped = clock_->StoppedUs() - told_;
-  if (stopped == 0) return std::nullopt;
-  told_ += stopped;
-  return "this process did not run for " + InWholeSeconds(stopped) +
-         " (stopped, or the machine slept or was paused): the time counts for no timeout";
+std::optional<std::string> GapNotice::Next() {
+  const TimeUs gap = clock_->SkippedUs() - told_;
+  if (gap == 0) return std::nullopt;
+  told_ += gap;
+  return "this process read no messages for " + InWholeSeconds(gap) +
+         " (it was stopped or busy, or the machine slept or was paused): the time counts for no "
+         "timeout";
 }
 
 double TimeOfDay() {

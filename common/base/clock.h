@@ -23,8 +23,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual TimeUs NowUs() const = 0;
-  // Time that NowUs has left out so far, because the process did not run.
-  virtual TimeUs StoppedUs() const { return 0; }
+  // Time that NowUs has left out so far.
+  virtual TimeUs SkippedUs() const { return 0; }
 };
 
 // The machine's monotonic clock. Thread-safe.
@@ -39,12 +39,12 @@ class BootClock : public Clock {
   TimeUs NowUs() const override;
 };
 
-// Running clock: the time that this process has run, for its timeouts. Time in which it did not run
-// (stopped, a suspended machine, a paused virtual machine) is left out: messages of others were
-// there, but nobody read them, so no silence can be inferred.
+// Running clock: the machine's time without the gaps in which this process did not ask for it, for
+// its timeouts. In a gap the process was stopped or too busy, or the machine was suspended:
+// messages of others were there, but nobody read them, so no silence can be inferred.
 //
-// Requires that a process that runs asks for the time at least every kLongestGap, as the loops of
-// services do: a longer gap counts as time in which it did not run. Thread-safe; never goes back.
+// Requires that a process that reads messages asks for the time at least every kLongestGap, as the
+// loops of services do: a longer gap is left out. Thread-safe; never goes back.
 class RunningClock : public Clock {
  public:
   static constexpr TimeUs kLongestGap = 2 * kSecond;
@@ -54,22 +54,22 @@ class RunningClock : public Clock {
   explicit RunningClock(const Clock* machine) : machine_(machine), last_(machine_->NowUs()) {}
 
   TimeUs NowUs() const override KUMO_EXCLUDES(mutex_);
-  TimeUs StoppedUs() const override KUMO_EXCLUDES(mutex_);
+  TimeUs SkippedUs() const override KUMO_EXCLUDES(mutex_);
 
  private:
   const BootClock boot_clock_;
   const Clock* const machine_;
   mutable Mutex mutex_;
   mutable TimeUs last_ KUMO_GUARDED_BY(mutex_);  // of the machine's clock
-  mutable TimeUs stopped_ KUMO_GUARDED_BY(mutex_) = 0;
+  mutable TimeUs skipped_ KUMO_GUARDED_BY(mutex_) = 0;
 };
 
-// Stop notice: tells a loop when its process did not run for a while. One thread.
-class StopNotice {
+// Gap notice: tells a loop of the gaps that its clock has left out. One thread.
+class GapNotice {
  public:
   // From now on.
-  explicit StopNotice(const Clock* clock) : clock_(clock), told_(clock->StoppedUs()) {}
-  // A line for the log, once after each stop.
+  explicit GapNotice(const Clock* clock) : clock_(clock), told_(clock->SkippedUs()) {}
+  // A line for the log, once after each gap.
   std::optional<std::string> Next();
 
  private:

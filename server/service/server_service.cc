@@ -118,10 +118,10 @@ Status ServerService::Run() {
   const auto on_message = [this](const PeerName& from, Message message) {
     OnMessage(from, std::move(message));
   };
-  StopNotice stop_notice(clock_);
+  GapNotice gap_notice(clock_);
   while (!exit_) {
     const TimeUs now = clock_->NowUs();
-    if (const auto stopped = stop_notice.Next()) LOG(WARNING) << *stopped;
+    if (const auto gap = gap_notice.Next()) LOG(WARNING) << *gap;
     if (now >= node_.NextDeadline()) {
       node_.SetTraffic(transport_->counters().bytes_sent, transport_->counters().bytes_received);
       Perform(node_.Tick(now));

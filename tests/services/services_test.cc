@@ -20,6 +20,7 @@
 
 #include "cli/arguments/running_job.h"
 #include "cli/chrome_trace.h"
+#include "common/base/clock.h"
 #include "common/base/process/signals.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/resume_point.h"
@@ -161,6 +162,10 @@ class ServicesTest : public testing::Test {
   }
 
   std::unique_ptr<Running> Server(const Experiment& e, int index, FileSystem* files) {
+    return Server(e, index, files, &clock_);
+  }
+  std::unique_ptr<Running> Server(const Experiment& e, int index, FileSystem* files,
+                                  const Clock* clock) {
     return std::make_unique<Running>([=, this](StopSource* stops) -> Status {
       ServerNodeSettings settings;
       settings.index = index;
@@ -175,13 +180,13 @@ class ServicesTest : public testing::Test {
         RunRecorderSettings record;
         record.directory = e.output.directory;
         if (settings.restored) record.resumed_round = settings.restored->version();
-        recorder = std::make_unique<RunRecorder>(record, *files, &clock_, &console_);
+        recorder = std::make_unique<RunRecorder>(record, *files, clock, &console_);
         KUMO_ASSIGN_OR_RETURN(
             settings.generation,
             ReserveGeneration(*files, e, settings.restored ? settings.restored->generation() : 0));
       }
       KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ServerService> service,
-                            ServerService::Make(settings, e.cluster.servers[index], files, &clock_,
+                            ServerService::Make(settings, e.cluster.servers[index], files, clock,
                                                 stops, std::move(recorder)));
       return service->Run();
     });
@@ -343,6 +348,41 @@ TEST_F(ServicesTest, AServerThatIsKilledAndStartedAgainCostsNoBit) {
     }
     EXPECT_EQ(Weights(e), undisturbed);
   }
+}
+
+// The clock of a machine that was suspended.
+class SuspendedClock : public Clock {
+ public:
+  TimeUs NowUs() const override { return clock_.NowUs() + suspended_; }
+  void Suspend(TimeUs time) { suspended_ += time; }
+
+ private:
+  const SteadyClock clock_;
+  std::atomic<TimeUs> suspended_{0};
+};
+
+TEST_F(ServicesTest, AJobOnAMachineThatSleptForLongerThanAllTimeoutsGoesOn) {
+  constexpr TimeUs kDay = 86400 * kSecond;
+  const Experiment e = Job("asleep", 2, 1);
+  GatedFileSystem gated;
+  gated.Open(1);
+  SuspendedClock machine;
+  const RunningClock clocks[] = {RunningClock(&machine), RunningClock(&machine),
+                                 RunningClock(&machine)};
+  const auto first = Server(e, 0, &gated, &clocks[0]);
+  const auto second = Server(e, 1, &gated, &clocks[1]);
+  const auto worker = Worker(e, "a", &clocks[2]);
+  WaitForCheckpoint(e);
+  machine.Suspend(kDay);
+  for (const RunningClock& clock : clocks) {
+    while (clock.SkippedUs() < kDay) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  gated.Open(-1);
+  for (const auto& service : {&worker, &first, &second}) {
+    const Status status = (*service)->Wait();
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_EQ(Weights(e), Undisturbed());
 }
 
 // Another machine's, which was started at another time.

@@ -19,18 +19,18 @@ TEST(RunningClock, GoesAsTheMachinesWhileItIsAskedOften) {
     machine.now += kSecond;
     EXPECT_EQ(clock.NowUs(), start + (i + 1) * kSecond);
   }
-  EXPECT_EQ(clock.StoppedUs(), 0);
+  EXPECT_EQ(clock.SkippedUs(), 0);
 }
 
-TEST(RunningClock, LeavesOutTheTimeInWhichItsProcessDidNotRun) {
+TEST(RunningClock, LeavesOutGapsInWhichNobodyAskedForTheTime) {
   FakeClock machine;
   const RunningClock clock(&machine);
-  StopNotice notice(&clock);
+  GapNotice notice(&clock);
   const TimeUs start = clock.NowUs();
   machine.now += 3600 * kSecond;
   EXPECT_EQ(clock.NowUs(), start);
-  EXPECT_EQ(clock.StoppedUs(), 3600 * kSecond);
-  EXPECT_EQ(notice.Next().value_or("").find("this process did not run for 3600 s"), 0u);
+  EXPECT_EQ(clock.SkippedUs(), 3600 * kSecond);
+  EXPECT_EQ(notice.Next().value_or("").find("this process read no messages for 3600 s"), 0u);
   EXPECT_FALSE(notice.Next().has_value());
   machine.now += kSecond;
   EXPECT_EQ(clock.NowUs(), start + kSecond);
@@ -44,7 +44,7 @@ TEST(RunningClock, WhatWasLeftOutBeforeANoticeBeganIsNotTold) {
   const RunningClock clock(&machine);
   machine.now += 3600 * kSecond;
   (void)clock.NowUs();
-  StopNotice notice(&clock);
+  GapNotice notice(&clock);
   EXPECT_FALSE(notice.Next().has_value());
 }
 
