@@ -177,8 +177,7 @@ Status Train(Trainer* trainer, const Experiment& experiment, const std::string& 
   settings.name = name;
   settings.device = experiment.network.device.ToString();
   if (experiment.network.device.is_cpu()) {
-    KUMO_ASSIGN_OR_RETURN(const Isa level, LevelFor(experiment.network.instruction_set));
-    settings.instruction_set = NameOf(level);
+    KUMO_ASSIGN_OR_RETURN(settings.isa, LevelFor(experiment.network.instruction_set));
   }
   settings.process = ThisProcess(HostName());
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<WorkerService> service,

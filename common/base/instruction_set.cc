@@ -37,8 +37,8 @@ Result<Isa> LevelFor(InstructionSet asked, Isa machine) {
   }
   if (level <= machine) return level;
   return FailedPrecondition("network.instruction_set = " + std::string(WordOf(asked)) +
-                            ", but this machine has only " + std::string(NameOf(machine)) +
-                            "; set network.instruction_set = " + std::string(NameOf(machine)));
+                            ", but this machine has " + std::string(NameOf(machine)) +
+                            "; set a level that all machines of the job have, or auto");
 }
 
 }  // namespace kumo

@@ -157,7 +157,6 @@ constexpr FieldLimit kLimits[] = {
     {"Hello.host", 1, kName},
     {"Hello.device", 1, kName},
     {"Hello.boot", 1, kName},
-    {"Hello.instruction_set", 1, kName},
     {"Hello.claims", kPartitions},
     {"Hello.hands_over", kPartitions},
     {"Welcome.restore", 1, kName},

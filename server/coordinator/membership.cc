@@ -514,36 +514,51 @@ int MembershipTracker::CountTakers() const {
                     [](const auto& entry) { return entry.second.MayHoldLeases(); }));
 }
 
-// --- The output folder.
+// --- The workers' instruction sets.
 
 namespace {
 
-// The level of a worker as people read it: "x86-64-v3".
-std::string LevelOf(const wire::Hello& hello) {
-  constexpr size_t kShown = 32;
-  return hello.role() == wire::Hello::WORKER ? Printable(hello.instruction_set(), kShown) : "";
+wire::Hello::Level LevelOf(const wire::Hello& hello) {
+  return hello.role() == wire::Hello::WORKER ? hello.instruction_set()
+                                             : wire::Hello::LEVEL_UNSPECIFIED;
+}
+
+std::string NameOf(wire::Hello::Level level) {
+  switch (level) {
+    case wire::Hello::X86_64_V2:
+      return std::string(WordOf(InstructionSet::kBaseline));
+    case wire::Hello::X86_64_V3:
+      return std::string(WordOf(InstructionSet::kV3));
+    case wire::Hello::X86_64_V4:
+      return std::string(WordOf(InstructionSet::kV4));
+    default:
+      return "another instruction set than x86-64's";
+  }
 }
 
 }  // namespace
 
 Status CommonLevel::Admits(const wire::Hello& hello) const {
-  const std::string level = LevelOf(hello);
-  if (may_differ_ || level.empty() || level_.empty() || level == level_) return OkStatus();
-  // Names of levels sort by what they can do.
-  const std::string& common = std::min(level, level_);
-  return FailedPrecondition(hello.name() + " on " + hello.host() + " computes with " + level +
-                            ", but " + worker_ + " with " + level_ +
-                            ", and the weights would depend on which of them computes what; set "
-                            "network.instruction_set = " +
-                            common + ", which both have, or mixed to allow it");
+  const wire::Hello::Level level = LevelOf(hello);
+  constexpr auto kNone = wire::Hello::LEVEL_UNSPECIFIED;
+  if (may_differ_ || level == kNone || level_ == kNone || level == level_) return OkStatus();
+  const wire::Hello::Level common = std::min(level, level_);
+  return FailedPrecondition(
+      hello.name() + " on " + hello.host() + " computes with " + NameOf(level) + ", but " +
+      worker_ + " with " + NameOf(level_) +
+      ", and the weights would depend on which of them computes what; set network.instruction_set "
+      "= " +
+      (common < wire::Hello::X86_64_V2 ? "" : NameOf(common) + ", which both have, or ") +
+      "mixed to allow it");
 }
 
 void CommonLevel::OnJoined(const wire::Hello& hello) {
-  const std::string level = LevelOf(hello);
-  if (level.empty() || !level_.empty()) return;
-  level_ = level;
+  if (level_ != wire::Hello::LEVEL_UNSPECIFIED) return;
+  level_ = LevelOf(hello);
   worker_ = hello.name() + " on " + hello.host();
 }
+
+// --- The output folder.
 
 Result<bool> SharedFolder::Admits(const PeerName& from, const wire::Hello& hello,
                                   uint32_t generation, StepContext* context) const {

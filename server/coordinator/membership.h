@@ -235,8 +235,8 @@ class CommonLevel {
 
  private:
   bool may_differ_;
-  std::string level_;   // "": no worker on a CPU has joined
-  std::string worker_;  // that decided
+  wire::Hello::Level level_ = wire::Hello::LEVEL_UNSPECIFIED;  // no worker on a CPU has joined
+  std::string worker_;                                         // that decided
 };
 
 // Shared folder: checks that a server that joins has the output folder of server 0; or, if servers

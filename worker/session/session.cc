@@ -15,13 +15,28 @@ namespace {
 // request.
 constexpr TimeUs kSameRequest = 500 * kMillisecond;
 
+wire::Hello::Level LevelOf(std::optional<Isa> isa) {
+  if (!isa) return wire::Hello::LEVEL_UNSPECIFIED;
+#if defined(__x86_64__)
+  switch (*isa) {
+    case Isa::kBaseline:
+      return wire::Hello::X86_64_V2;
+    case Isa::kV3:
+      return wire::Hello::X86_64_V3;
+    case Isa::kV4:
+      return wire::Hello::X86_64_V4;
+  }
+#endif
+  return wire::Hello::OTHER_ARCHITECTURE;
+}
+
 // The part of a HELLO that is the same for all servers.
 wire::Hello Introduction(const SessionSettings& settings) {
   wire::Hello hello = HelloOf(settings.identity, settings.process);
   hello.set_role(wire::Hello::WORKER);
   hello.set_name(settings.name);
   hello.set_device(settings.device);
-  hello.set_instruction_set(settings.instruction_set);
+  hello.set_instruction_set(LevelOf(settings.isa));
   *hello.mutable_spec() = SpecToWire(settings.spec);
   return hello;
 }

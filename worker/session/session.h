@@ -12,11 +12,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/isa.h"
 #include "common/base/status.h"
 #include "common/job/job_identity.h"
 #include "common/settings/experiment.h"
@@ -36,7 +38,7 @@ struct SessionSettings {
   JobSpec spec;
   std::string name;  // "worker-0"
   std::string device;
-  std::string instruction_set;  // level of the arithmetic; "" on a GPU
+  std::optional<Isa> isa;  // of the arithmetic; none on a GPU
   ProcessIdentity process;
 };
 
