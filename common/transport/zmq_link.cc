@@ -33,10 +33,11 @@ void SetInt(void* socket, int option, int value) {
       << "ZeroMQ option " << option << " = " << value << ": " << zmq_strerror(zmq_errno());
 }
 
-bool IsNumber(const std::string& host) {
-  in6_addr number{};
-  return inet_pton(AF_INET, host.c_str(), &number) == 1 ||
-         inet_pton(AF_INET6, host.c_str(), &number) == 1;
+bool IsIpv6Number(const std::string& host) { return host.find(':') != std::string::npos; }
+
+bool IsIpv4Number(const std::string& host) {
+  in_addr number{};
+  return inet_pton(AF_INET, host.c_str(), &number) == 1;
 }
 
 bool UseChecksum(Checksums checksums, bool local) {
@@ -111,7 +112,7 @@ Result<std::unique_ptr<ZmqLink>> ZmqLink::Listen(void* context, const ZmqTranspo
     local = listener.local;
     listening_fd = listener.fd;
     SetInt(raw, ZMQ_USE_FD, listening_fd);
-    SetInt(raw, ZMQ_IPV6, listener.address.host.find(':') != std::string::npos ? 1 : 0);
+    SetInt(raw, ZMQ_IPV6, IsIpv6Number(listener.address.host) ? 1 : 0);
     link->guard_ =
         std::make_unique<BacklogGuard>(listener.address.port, LongestBacklog(options),
                                        options.keys != nullptr ? kCurveFrameOverhead : 0);
@@ -157,8 +158,8 @@ Result<std::unique_ptr<ZmqLink>> ZmqLink::Connect(void* context, const ZmqTransp
   SetInt(raw, ZMQ_CONNECT_TIMEOUT, options.connect_ms);
   SetInt(raw, ZMQ_RECONNECT_IVL, options.reconnect_ms);
   SetInt(raw, ZMQ_RECONNECT_IVL_MAX, options.reconnect_max_ms);
-  link->has_name_ = tcp && !IsNumber(address.host);
-  link->ipv6_ = address.host.find(':') != std::string::npos;
+  link->ipv6_ = IsIpv6Number(address.host);
+  link->has_name_ = tcp && !link->ipv6_ && !IsIpv4Number(address.host);
   SetInt(raw, ZMQ_IPV6, link->ipv6_ ? 1 : 0);
   link->checksum_ = UseChecksum(options.checksums, !tcp || IsLoopbackHost(address.host));
   link->shortest_pause_ = link->pause_ = options.reconnect_ms * kMillisecond;
