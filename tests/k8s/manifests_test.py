@@ -240,6 +240,13 @@ class ManifestsTest(unittest.TestCase):
                                                "readOnlyRootFilesystem"})
                 self.assertNotIn("hostPort", str(container.get("ports")))
 
+    def test_every_port_is_opened_for_ipv4_and_ipv6(self):
+        for _, template in self.each_pod():
+            for container in containers_of(template):
+                for argument in container.get("args", []):
+                    if argument.startswith(("--bind", "--http")):
+                        self.assertRegex(argument, r"^--(bind=tcp://|http=)\*:[0-9]+$")
+
     def test_only_the_run_job_may_speak_with_the_api(self):
         for owner, template in self.each_pod():
             waits = owner["metadata"]["labels"][COMPONENT] == "run"
