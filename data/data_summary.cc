@@ -61,10 +61,6 @@ void CountLabels(std::span<const std::byte> labels, std::vector<int64_t>* of_cla
 // Samples that a thread takes at a time.
 constexpr int64_t kSamplesAtOnce = 16;
 
-constexpr int kMostReadingThreads = 8;
-
-int ReadingThreads() { return std::min(UsableCores(), kMostReadingThreads); }
-
 uint64_t HashOfImage(const Sample& sample, int image) {
   Fnv1a hash;
   for (const int64_t extent : sample.extents(image)) hash.Add(static_cast<uint64_t>(extent));
@@ -118,7 +114,7 @@ class Pass {
   Result<DataSummary> Run() {
     const int threads = options_.threads > 0   ? options_.threads
                         : dataset_.in_memory() ? 1
-                                               : ReadingThreads();
+                                               : ReadingThreadsFor(UsableCores());
     std::vector<Tally> tallies(threads, Empty());
     ThreadPool pool(threads - 1);
     pool.ParallelFor(threads, [&](int64_t thread) { Read(&tallies[thread]); });
