@@ -38,7 +38,8 @@ class FolderLock {
  private:
   explicit FolderLock(int fd) : fd_(fd) {}
   static Status Failed(const std::string& folder) {
-    return Unavailable("cannot lock " + folder + ": " + std::generic_category().message(errno));
+    return Unavailable("cannot lock " + folder + ": " + std::generic_category().message(errno) +
+                       "; set data.cache to a folder on another file system");
   }
 
   const int fd_;
