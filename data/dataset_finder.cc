@@ -287,18 +287,18 @@ FoundDataset FindCifar(const std::string& folder, const std::vector<std::string>
   return found;
 }
 
-// The names of the streams on the first line, with their numbers of values.
-std::vector<std::pair<std::string, int64_t>> StreamsOf(const std::string& start) {
-  std::vector<std::pair<std::string, int64_t>> streams;
-  const size_t begin = start.find('|');
-  std::string_view line = std::string_view(start).substr(begin);
-  line = line.substr(0, line.find('\n'));
+// A stream of CNTK's text format: its name and the number of its values.
+using NamedStream = std::pair<std::string, int64_t>;
+
+// Adds the streams of a line that begins with '|', each name once.
+void AddStreams(std::string_view line, std::vector<NamedStream>* streams) {
   while (!line.empty()) {
     line.remove_prefix(1);  // '|'
-    std::string_view stream = line.substr(0, line.find('|'));
+    const std::string_view stream = line.substr(0, line.find('|'));
     line.remove_prefix(stream.size());
     const std::string_view name = stream.substr(0, stream.find_first_of(" \t\r"));
     if (name.empty() || name.starts_with('#')) continue;
+    if (std::ranges::find(*streams, name, &NamedStream::first) != streams->end()) continue;
     int64_t values = 0;
     for (size_t at = name.size(); at < stream.size();) {
       at = stream.find_first_not_of(" \t\r", at);
@@ -306,7 +306,23 @@ std::vector<std::pair<std::string, int64_t>> StreamsOf(const std::string& start)
       ++values;
       at = std::min(stream.find_first_of(" \t\r", at), stream.size());
     }
-    streams.emplace_back(name, values);
+    streams->emplace_back(name, values);
+  }
+}
+
+// The streams of the first sequence: of the lines until two streams are known, and of those behind
+// them with the same number.
+std::vector<NamedStream> StreamsOf(std::string_view start) {
+  constexpr size_t kNeeded = 2;  // numbers and labels
+  std::vector<NamedStream> streams;
+  std::string_view sequence;
+  while (!start.empty()) {
+    const std::string_view line = start.substr(0, start.find('\n'));
+    start.remove_prefix(std::min(line.size() + 1, start.size()));
+    const std::string_view number = line.substr(0, line.find_first_not_of("0123456789"));
+    if (streams.size() >= kNeeded && (number.empty() || number != sequence)) break;
+    sequence = number;
+    AddStreams(line.substr(std::min(line.find('|'), line.size())), &streams);
   }
   return streams;
 }
@@ -352,13 +368,11 @@ Result<FoundDataset> FindCtf(const std::string& folder, const std::vector<std::s
   KUMO_ASSIGN_OR_RETURN(const std::string start, StartOf(path));
   const auto streams = StreamsOf(start);
   if (streams.size() < 2) {
-    return InvalidArgument(path + ":1: has " + std::to_string(streams.size()) +
-                           " streams, but needs one of numbers and one of labels");
+    return InvalidArgument(path + ":1: has " + Counted(std::ssize(streams), "stream", "streams") +
+                           ", but needs one of numbers and one of labels");
   }
-  const auto longer =
-      std::ranges::max_element(streams, {}, &std::pair<std::string, int64_t>::second);
-  const auto named =
-      std::ranges::find(streams, "features", &std::pair<std::string, int64_t>::first);
+  const auto longer = std::ranges::max_element(streams, {}, &NamedStream::second);
+  const auto named = std::ranges::find(streams, "features", &NamedStream::first);
   data.ctf_features = named == streams.end() ? longer->first : named->first;
   const auto label = std::ranges::find_if(
       streams, [&](const auto& stream) { return stream.first != data.ctf_features; });

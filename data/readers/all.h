@@ -25,15 +25,16 @@ Result<std::unique_ptr<Dataset>> OpenCifar(const ReaderRequest& request);
 // From the files' sizes.
 Result<DatasetExtents> MeasureCifar(const ReaderRequest& request);
 
-// Reader "ctf": CNTK's text format (CTFDeserializer), plain or gzip'd, one sample per line.
+// Reader "ctf": CNTK's text format (CTFDeserializer), plain or gzip'd.
 //
 //   7 |labels 0 1 0 |features 1.5 2 3e-2 |# anything
 //   |labels 1:1 |features 3:1.5 17:0.25
 //
-// A line has named streams of numbers. A stream is dense, or sparse if its values have indices
-// ("3:1.5"). The number before the first '|' is a sequence number; adjacent lines of one sequence
-// are one sample, if no stream occurs twice. A stream with a name that begins with '#' is a
-// comment.
+// A line has named streams of numbers, each at most once. A stream is dense, or sparse if its
+// values have indices ("3:1.5"). The number before the first '|' is a sequence number. Adjacent
+// lines of one number are a sequence, and so is a line without a number. Sample k of a sequence
+// consists of the k-th occurrence of each stream in it. A stream with a name that begins with '#'
+// is a comment.
 //
 // The stream data.ctf_features becomes the field "image": float32, dense or sparse, of
 // data.image_size, or 1 x n x 1 if that is empty and the first line has n dense values. The stream
@@ -44,10 +45,11 @@ Result<DatasetExtents> MeasureCifar(const ReaderRequest& request);
 // Memory is proportional to the bytes read: sparse values stay sparse.
 //
 // InvalidArgument, with file, line and column, for malformed lines, values beyond the image size,
-// labels not below request.classes, and sequences of several samples. DataLoss if the file is
-// damaged or its last line has no newline.
+// labels not below request.classes, sequences in which the streams do not occur equally often, and
+// incomplete samples that take more than 64 MiB. DataLoss if the file is damaged or its last line
+// has no newline.
 Result<std::unique_ptr<Dataset>> OpenCtf(const ReaderRequest& request);
-// Reads the first line and counts the others.
+// Parses the first sample, and counts the others without parsing their values.
 Result<DatasetExtents> MeasureCtf(const ReaderRequest& request);
 
 // Reader "idx": the IDX format of MNIST (LeCun, Cortes, Burges): a magic number, the extents, then

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -29,6 +30,8 @@ namespace {
 
 constexpr size_t kTextPieceBytes = 256 << 10;
 constexpr size_t kMaxLineBytes = 64 << 20;
+// Memory of a sequence's incomplete samples, without the last line.
+constexpr size_t kMaxWaitingBytes = 64 << 20;
 
 std::string Text(float number) {
   char text[32];
@@ -131,6 +134,8 @@ struct Place {
 struct CtfStream {
   std::string name;  // to look for
   Place place;
+  size_t bytes = 0;           // of its text
+  int64_t sparse_values = 0;  // their number; an upper bound if values are skipped
   bool sparse = false;
   std::vector<float> values;
   std::vector<int64_t> indices;  // of sparse values; ascending
@@ -162,13 +167,16 @@ class Cursor {
   void Skip(size_t bytes) { at_ += bytes; }
   void SkipBlanks() { at_ = std::min(line_.find_first_not_of(kBlanks, at_), line_.size()); }
   // The text before one of `stops`, which remains.
-  std::string_view Until(std::string_view stops) {
+  std::string_view Until(std::string_view stops) { return To(line_.find_first_of(stops, at_)); }
+  std::string_view Until(char stop) { return To(line_.find(stop, at_)); }
+
+ private:
+  std::string_view To(size_t end) {
     const size_t begin = at_;
-    at_ = std::min(line_.find_first_of(stops, at_), line_.size());
+    at_ = std::min(end, line_.size());
     return line_.substr(begin, at_ - begin);
   }
 
- private:
   const int64_t number_;
   const std::string_view line_;
   size_t at_ = 0;
@@ -235,15 +243,20 @@ Status ReadStream(Cursor& cursor, CtfStream* stream) {
 
 void Clear(CtfStream* stream) {
   stream->place = {};
+  stream->bytes = 0;
+  stream->sparse_values = 0;
   stream->sparse = false;
   stream->values.clear();
   stream->indices.clear();
   stream->columns.clear();
 }
 
+enum class StreamValues { kParsed, kSkipped };
+
 // Parses a line into `streams`, by their names. Other streams and comments are skipped. The errors
 // of Wrong.
-Status ParseCtfLine(const Line& line, std::span<CtfStream> streams) {
+Status ParseCtfLine(const Line& line, StreamValues values, std::span<CtfStream> streams) {
+  for (CtfStream& stream : streams) Clear(&stream);
   Cursor cursor(line);
   cursor.SkipBlanks();
   const Place begin = cursor.place();
@@ -255,7 +268,7 @@ Status ParseCtfLine(const Line& line, std::span<CtfStream> streams) {
   while (!cursor.ended()) {
     const Place place = cursor.place();
     if (cursor.next() != '|') {
-      return Wrong(place, Quoted(cursor.Until("|")) + " belongs to no stream");
+      return Wrong(place, Quoted(cursor.Until('|')) + " belongs to no stream");
     }
     cursor.Skip(1);
     const std::string_view name = cursor.Until(" \t|");
@@ -264,16 +277,21 @@ Status ParseCtfLine(const Line& line, std::span<CtfStream> streams) {
     }
     const auto stream = std::ranges::find(streams, name, &CtfStream::name);
     if (stream == streams.end()) {
-      cursor.Until("|");
+      cursor.Until('|');
       continue;
     }
-    if (stream->found() && stream->place.line < line.number) {
-      return Wrong(place, "sequence " + std::string(line.sequence) + " has a second |" +
-                              stream->name + "; only sequences of one sample are supported");
+    if (stream->found()) {
+      return Wrong(place,
+                   "|" + stream->name + " occurs twice on the line; give each sample its own line");
     }
-    if (stream->found()) return Wrong(place, "|" + stream->name + " occurs twice");
     stream->place = place;
-    KUMO_RETURN_IF_ERROR(ReadStream(cursor, &*stream));
+    if (values == StreamValues::kParsed) {
+      KUMO_RETURN_IF_ERROR(ReadStream(cursor, &*stream));
+      stream->sparse_values = std::ssize(stream->indices);
+    } else {
+      stream->sparse_values = std::ranges::count(cursor.Until('|'), ':');
+    }
+    stream->bytes = static_cast<size_t>(cursor.place().column - place.column);
   }
   return OkStatus();
 }
@@ -335,15 +353,23 @@ class CtfDataset final : public Dataset {
   std::vector<std::byte> labels_;
 };
 
-// A file whose first sample has been read. A sample is a line, or all adjacent lines of one
-// sequence number, which have different streams.
+// A sequence: a line, or all adjacent lines of one number.
+struct Sequence {
+  std::string number;  // "": none
+  Place begin;
+  int64_t lines = 0;  // read so far
+};
+
+// A file whose first sample has been read.
+//
+// Sample k of a sequence consists of the k-th occurrence of each stream. It is complete when it has
+// all streams; the streams of incomplete samples wait.
 class CtfFile {
  public:
   static Result<CtfFile> Open(const ReaderRequest& request) {
     KUMO_ASSIGN_OR_RETURN(Lines lines, Lines::Open(request.images));
     CtfFile file(request, std::move(lines));
-    KUMO_ASSIGN_OR_RETURN(file.ahead_, file.lines_->Next());
-    KUMO_ASSIGN_OR_RETURN(const bool any, file.Next());
+    KUMO_ASSIGN_OR_RETURN(const bool any, file.Next(StreamValues::kParsed));
     if (!any) return InvalidArgument(request.images + ": contains no samples");
     KUMO_RETURN_IF_ERROR(file.WorkOutFields());
     return file;
@@ -353,32 +379,26 @@ class CtfFile {
   const CtfStream& image() const { return streams_[kImage]; }
   bool sparse() const { return sparse_; }
 
-  // Reads the next sample; false at the end.
-  Result<bool> Next() {
-    for (CtfStream& stream : streams_) Clear(&stream);
-    begin_ = {ahead_ ? ahead_->number : 0, 1};
-    int64_t lines = 0;
-    KUMO_RETURN_IF_ERROR(ForEachLine([&](const Line& line) {
-      ++lines;
-      return At(ParseCtfLine(line, streams_));
-    }));
-    for (const CtfStream& stream : streams_) {
-      if (lines == 0 || stream.found() || stream.name.empty()) continue;
-      return At(Wrong(begin_,
-                      (lines == 1 ? "the line has no |" : "the sequence has no |") + stream.name));
+  // Reads the next sample; false at the end. Check requires parsed values.
+  Result<bool> Next(StreamValues values) {
+    while (!TakeWaiting()) {
+      if (!ahead_) {
+        KUMO_ASSIGN_OR_RETURN(ahead_, lines_->Next());
+      }
+      if (!ContinuesSequence()) {
+        KUMO_RETURN_IF_ERROR(At(CheckSequence()));
+        if (!ahead_) return false;
+        sequence_ = {std::string(ahead_->sequence), {ahead_->number, 1}};
+        occurrences_ = {};
+      }
+      const Line line = *std::exchange(ahead_, std::nullopt);
+      ++sequence_.lines;
+      KUMO_RETURN_IF_ERROR(At(ParseCtfLine(line, values, streams_)));
+      for (int k = 0; k < kStreams; ++k) occurrences_[k] += streams_[k].found() ? 1 : 0;
+      if (waiting_bytes_ == 0 && IsComplete()) return true;
+      KUMO_RETURN_IF_ERROR(At(Hold()));
     }
-    return lines > 0;
-  }
-  // Passes over the next sample without parsing it; returns a bound of its sparse values, or none
-  // at the end.
-  Result<std::optional<int64_t>> Pass() {
-    if (!ahead_) return std::optional<int64_t>();
-    int64_t colons = 0;
-    KUMO_RETURN_IF_ERROR(ForEachLine([&](const Line& line) {
-      colons += std::ranges::count(line.text, ':');
-      return OkStatus();
-    }));
-    return std::optional(colons);
+    return true;
   }
 
   // Checks the current sample. Returns its label's bytes, valid until the next sample.
@@ -407,17 +427,85 @@ class CtfFile {
     return {status.code(), lines_->path() + ":" + status.message()};
   }
 
-  // Calls `see` with each line of the next sample, until its first error.
-  template <typename See>
-  Status ForEachLine(const See& see) {
-    std::string sequence;
-    for (bool first = true;
-         ahead_ && (first || (!sequence.empty() && ahead_->sequence == sequence)); first = false) {
-      sequence = ahead_->sequence;
-      KUMO_RETURN_IF_ERROR(see(*ahead_));
-      KUMO_ASSIGN_OR_RETURN(ahead_, lines_->Next());
+  // False for labels that the request does not name.
+  bool IsWanted(int stream) const { return stream == kImage || !streams_[stream].name.empty(); }
+
+  // True if the streams of the line that was parsed last are a sample.
+  bool IsComplete() const {
+    for (int k = 0; k < kStreams; ++k) {
+      if (IsWanted(k) && !streams_[k].found()) return false;
+    }
+    return true;
+  }
+
+  bool ContinuesSequence() const {
+    return ahead_ && !sequence_.number.empty() && ahead_->sequence == sequence_.number;
+  }
+
+  // Makes the next sample the current one, if all its streams wait.
+  bool TakeWaiting() {
+    for (int k = 0; k < kStreams; ++k) {
+      if (IsWanted(k) && waiting_[k].empty()) return false;
+    }
+    for (int k = 0; k < kStreams; ++k) {
+      if (!IsWanted(k)) continue;
+      streams_[k] = std::move(waiting_[k].front());
+      waiting_[k].pop_front();
+      waiting_bytes_ -= WaitingBytes(streams_[k]);
+    }
+    return true;
+  }
+
+  // Keeps the streams of the line that was parsed last until their samples are complete.
+  Status Hold() {
+    if (waiting_bytes_ > kMaxWaitingBytes) {
+      return Wrong(FirstIncomplete(), SequenceText() + " on its first " +
+                                          Counted(sequence_.lines, "line", "lines") +
+                                          ", and the incomplete samples take more than " +
+                                          std::to_string(kMaxWaitingBytes >> 20) +
+                                          " MiB; write all streams of a sample on one line");
+    }
+    for (int k = 0; k < kStreams; ++k) {
+      if (!streams_[k].found()) continue;
+      waiting_bytes_ += WaitingBytes(streams_[k]);
+      waiting_[k].push_back(streams_[k]);
     }
     return OkStatus();
+  }
+
+  static size_t WaitingBytes(const CtfStream& stream) { return sizeof stream + stream.bytes; }
+
+  // The first stream without the other one, or else the sequence.
+  Place FirstIncomplete() const {
+    for (const auto& waiting : waiting_) {
+      if (!waiting.empty()) return waiting.front().place;
+    }
+    return sequence_.begin;
+  }
+
+  // "sequence 7 has 3 |features and 1 |labels"
+  std::string SequenceText() const {
+    std::string text = "sequence " + Printable(sequence_.number, kShown) + " has ";
+    for (int k = 0; k < kStreams; ++k) {
+      if (!IsWanted(k)) continue;
+      text += (k > 0 ? " and " : "") +
+              (occurrences_[k] == 0 ? "no" : std::to_string(occurrences_[k])) + " |" +
+              streams_[k].name;
+    }
+    return text;
+  }
+
+  // The error of a sequence that ends with an incomplete sample, or without any.
+  Status CheckSequence() const {
+    if (sequence_.lines == 0 || (waiting_bytes_ == 0 && occurrences_[kImage] > 0)) {
+      return OkStatus();
+    }
+    if (sequence_.lines == 1) {
+      const int missing = waiting_[kImage].empty() ? kImage : kLabel;
+      return Wrong(FirstIncomplete(), "the line has no |" + streams_[missing].name);
+    }
+    return Wrong(FirstIncomplete(),
+                 SequenceText() + (IsWanted(kLabel) ? "; each sample needs one of each" : ""));
   }
 
   Status WorkOutFields() {
@@ -513,11 +601,18 @@ class CtfFile {
                             "; correct data.classes or the file");
   }
 
+  static constexpr int kStreams = 2;  // kImage, kLabel
+
   const ReaderRequest& request_;
-  std::unique_ptr<Lines> lines_;      // fixed in memory, for ahead_
-  std::array<CtfStream, 2> streams_;  // kImage, kLabel
-  std::optional<Line> ahead_;         // the first line of the next sample; none at the end
-  Place begin_;                       // of the current sample
+  std::unique_ptr<Lines> lines_;                 // fixed in memory, for ahead_
+  std::array<CtfStream, kStreams> streams_;      // of the current sample
+  std::optional<Line> ahead_;                    // a line that was read, but not parsed
+  Sequence sequence_;                            // of the line that was parsed last
+  std::array<int64_t, kStreams> occurrences_{};  // in the sequence, by stream
+  // Streams of the samples behind the current one, in their order; of incomplete samples if there
+  // are no complete ones.
+  std::array<std::deque<CtfStream>, kStreams> waiting_;
+  size_t waiting_bytes_ = 0;
   Fields fields_;
   bool sparse_ = false;
   int32_t class_ = 0;  // of the current sample
@@ -529,12 +624,12 @@ Result<DatasetExtents> MeasureCtf(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(CtfFile file, CtfFile::Open(request));
   DatasetExtents extents{1, file.fields()};
   const bool sparse = file.sparse();
-  int64_t values = std::ssize(file.image().values);
+  int64_t values = file.image().sparse_values;
   while (request.limit == 0 || extents.samples < request.limit) {
-    KUMO_ASSIGN_OR_RETURN(const auto more, file.Pass());
+    KUMO_ASSIGN_OR_RETURN(const bool more, file.Next(StreamValues::kSkipped));
     if (!more) break;
     ++extents.samples;
-    values += *more;
+    values += file.image().sparse_values;
   }
   constexpr int64_t kSparseBytes = sizeof(float) + sizeof(int64_t);
   extents.bytes =
@@ -551,7 +646,7 @@ Result<std::unique_ptr<Dataset>> OpenCtf(const ReaderRequest& request) {
   for (bool more = true; more;) {
     KUMO_ASSIGN_OR_RETURN(const std::span<const std::byte> label, file.Check());
     if (request.limit == 0 || dataset->size() < request.limit) dataset->Add(file.image(), label);
-    KUMO_ASSIGN_OR_RETURN(more, file.Next());
+    KUMO_ASSIGN_OR_RETURN(more, file.Next(StreamValues::kParsed));
   }
   return std::unique_ptr<Dataset>(std::move(dataset));
 }

@@ -132,7 +132,13 @@ TEST_F(DatasetFinderTest, NumbersAreClassesOrNumbers) {
   WriteText("numbers.txt", "|labels 0.5 |features 1 2\n|labels 7 |features 4 5\n");
   EXPECT_EQ(Find("numbers.txt").classes, 0);
   WriteText("one.txt", "|features 1 2\n");
-  EXPECT_THAT(Refusal("one.txt"), HasSubstr("has 1 streams"));
+  EXPECT_THAT(Refusal("one.txt"), HasSubstr("has 1 stream, but"));
+  WriteText("sequences.txt",
+            "|# of two samples\n3 |x 1 2 |# said\n3 |x 3 4\n3 |y 0\n3 |y 1\n|x 5 6 |y 1\n");
+  data = Find("sequences.txt");
+  EXPECT_EQ(data.ctf_features, "x");
+  EXPECT_EQ(data.ctf_labels, "y");
+  EXPECT_EQ(data.classes, 2);
 }
 
 TEST_F(DatasetFinderTest, ATextIsFoundAndWhatIsNoDataSetIsRefused) {

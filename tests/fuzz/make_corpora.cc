@@ -168,7 +168,9 @@ void MakeCtf(const fs::path& folder) {
   const std::string named = "7 |features 1 2 3 4 5 6 |labels 2 |# a remark\r\n";
   const std::string sparse = "|labels 1:1 |features 0:1.5 5:-2\n";
   const std::string all_zero = "|# a |# comment\n8 |labels 0:1\n8 |features\n";
-  for (const std::string& text : {dense + named, sparse + all_zero}) {
+  const std::string sequence =
+      "5 |features 1 2 3 4 5 6\n5 |labels 1 |features 6 5 4 3 2 1\n5 |labels 2\n";
+  for (const std::string& text : {dense + named, sparse + all_zero, sequence}) {
     for (const char* kind : {"\4", "\1"}) {
       corpus.Add(kind + text);
       corpus.Add(kind + Text(test::Gzip({text.begin(), text.end()})));

@@ -1,7 +1,9 @@
 #include "data/readers/all.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/rng.h"
 #include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"
@@ -80,8 +83,8 @@ TEST_F(CtfTest, SparseLinesAreZerosBetween) {
   EXPECT_THAT(NumbersOf(**set, 2), ElementsAre(0, 0, 0, 4, 0, 0));
   EXPECT_EQ(LabelOf(**set, 0), 1);
   EXPECT_EQ(LabelOf(**set, 1), 2);
-  // 8 + 4 bytes a value, 8 + 4 a sample; the one of each label counts as well.
-  EXPECT_EQ(MeasureCtf(request_)->bytes, (2 + 1 + 2) * 12 + 3 * 12);
+  // 8 + 4 bytes a value, 8 + 4 a sample.
+  EXPECT_EQ(MeasureCtf(request_)->bytes, (2 + 0 + 1) * 12 + 3 * 12);
 }
 
 TEST_F(CtfTest, WithoutClassesLabelsAreNumbers) {
@@ -145,7 +148,139 @@ TEST_F(CtfTest, LinesOfOneSequenceMayShareASample) {
   EXPECT_THAT(NumbersOf(**set, 3), ElementsAre(7, 8));
   EXPECT_EQ(MeasureCtf(request_)->samples, 4);
   EXPECT_THAT(Refusal("7 |features 1 2\n7 |weight 3\n8 |features 3 4 |labels 1\n"),
-              HasSubstr("1:1: the sequence has no |labels"));
+              HasSubstr("1:3: sequence 7 has 1 |features and no |labels; each sample needs one of "
+                        "each"));
+}
+
+TEST_F(CtfTest, SequencesHaveASampleForEachOccurrence) {
+  const auto set = Open(
+      "0 |labels 2 |features 23 35\n"
+      "0 |labels 1 |features 0 123\n"
+      "0 |features 5 6 |labels 0\n"
+      "1 |features 1 2\n"
+      "1 |features 3 4 |weight 9\n"
+      "1 |labels 1\n"
+      "1 |labels 2 |features 7 8\n"
+      "1 |labels 0\n");
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  ASSERT_EQ((*set)->size(), 6);
+  EXPECT_THAT(NumbersOf(**set, 1), ElementsAre(0, 123));
+  EXPECT_EQ(LabelOf(**set, 1), 1);
+  const std::vector<std::vector<float>> features = {{1, 2}, {3, 4}, {7, 8}};
+  const std::vector<int32_t> labels = {1, 2, 0};
+  for (size_t i = 0; i < features.size(); ++i) {
+    EXPECT_EQ(NumbersOf(**set, 3 + static_cast<int64_t>(i)), features[i]);
+    EXPECT_EQ(LabelOf(**set, 3 + static_cast<int64_t>(i)), labels[i]);
+  }
+  EXPECT_EQ(MeasureCtf(request_)->samples, 6);
+  request_.label_stream = "";
+  EXPECT_EQ(Open("7 |features 1 2\n7 |labels 5\n7 |features 3 4\n").value()->size(), 2);
+}
+
+// A row of 3 numbers, or some of 6 sparse ones.
+std::string RandomFeatures(Rng& rng, bool sparse) {
+  std::string text = "|features";
+  for (int i = 0; i < (sparse ? 6 : 3); ++i) {
+    const std::string value = std::to_string(rng.NextBelow(100)) + ".5";
+    if (!sparse) text += " " + value;
+    if (sparse && rng.NextBelow(2) == 0) text += " " + std::to_string(i) + ":" + value;
+  }
+  return text;
+}
+
+// The samples in sequences of random lengths, with their streams on random lines.
+std::string CutIntoSequences(const std::vector<std::string>& features,
+                             const std::vector<std::string>& labels, Rng& rng) {
+  std::string text;
+  int number = 0;
+  for (size_t begin = 0; begin < features.size();) {
+    const size_t end = std::min<size_t>(features.size(), begin + 1 + rng.NextBelow(6));
+    const std::string start = std::to_string(++number) + (rng.NextBelow(2) == 0 ? "" : "\t");
+    for (size_t feature = begin, label = begin; feature < end || label < end;) {
+      std::vector<std::string> line;
+      if (feature < end && rng.NextBelow(3) > 0) line.push_back(features[feature++]);
+      if (label < end && rng.NextBelow(3) > 0) line.push_back(labels[label++]);
+      if (rng.NextBelow(4) == 0) line.emplace_back("|weight 7:1");
+      if (rng.NextBelow(4) == 0) line.emplace_back("|# a pipe |# in a comment");
+      if (rng.NextBelow(2) == 0) std::ranges::reverse(line);
+      text += start;
+      for (const std::string& word : line) text += word + " ";
+      text += "\n";
+    }
+    begin = end;
+  }
+  return text;
+}
+
+TEST_F(CtfTest, AFileCutIntoSequencesInAnyWayHasTheSameSamples) {
+  constexpr int64_t kLimits[] = {0, 1, 3, 100};
+  Rng rng(31, RngPurpose::kTest);
+  for (int round = 0; round < 100; ++round) {
+    const bool sparse = round % 2 == 1;
+    if (sparse) request_.image_size = {1, 6, 1};
+    if (!sparse) request_.image_size.clear();
+    std::vector<std::string> features, labels;
+    std::string plain;
+    for (uint64_t left = 1 + rng.NextBelow(25); left > 0; --left) {
+      features.push_back(RandomFeatures(rng, sparse));
+      labels.push_back("|labels " + std::to_string(rng.NextBelow(3)));
+      plain += features.back() + labels.back() + "\n";
+    }
+    const auto expected = Open(plain);
+    ASSERT_TRUE(expected.ok()) << expected.status().message();
+    std::vector<DatasetExtents> extents;
+    for (const int64_t limit : kLimits) {
+      request_.limit = limit;
+      extents.push_back(MeasureCtf(request_).value());
+    }
+    request_.limit = 0;
+    const std::string cut = CutIntoSequences(features, labels, rng);
+    const auto set = Open(cut);
+    ASSERT_TRUE(set.ok()) << set.status().message() << "\n" << cut;
+    ASSERT_EQ((*set)->size(), std::ssize(features)) << cut;
+    for (int64_t i = 0; i < (*set)->size(); ++i) {
+      ASSERT_EQ(NumbersOf(**set, i), NumbersOf(**expected, i)) << cut;
+      ASSERT_EQ(LabelOf(**set, i), LabelOf(**expected, i)) << cut;
+    }
+    for (size_t i = 0; i < std::size(kLimits); ++i) {
+      request_.limit = kLimits[i];
+      const auto measured = MeasureCtf(request_);
+      ASSERT_TRUE(measured.ok()) << measured.status().message();
+      EXPECT_EQ(measured->samples, OpenCtf(request_).value()->size()) << cut;
+      EXPECT_EQ(measured->samples, extents[i].samples) << cut;
+      EXPECT_EQ(measured->bytes, extents[i].bytes) << cut;
+    }
+    request_.limit = 0;
+  }
+}
+
+TEST_F(CtfTest, ASequenceThatEndsWithAnIncompleteSampleIsRefused) {
+  const std::string good = "|labels 1 |features 1 2\n";
+  for (const char* next : {"", "8 |labels 1 |features 1 2\n", "|labels 1 |features 1 2\n"}) {
+    EXPECT_THAT(Refusal("7 |features 1 2 |labels 1\n7 |features 3 4\n7 |features 5 6\n" +
+                        std::string(next)),
+                testing::StartsWith("2:3: sequence 7 has 3 |features and 1 |labels; each sample "
+                                    "needs one of each"));
+    EXPECT_EQ(MeasureCtf(request_).status().message(), OpenCtf(request_).status().message());
+  }
+  EXPECT_THAT(Refusal(good + "7 |labels 1\n7 |weight 3\n"),
+              HasSubstr("2:3: sequence 7 has no |features and 1 |labels"));
+  EXPECT_THAT(Refusal(good + "7 |weight 1\n7 |weight 3\n"),
+              HasSubstr("2:1: sequence 7 has no |features and no |labels"));
+  EXPECT_THAT(Refusal("7 |features 1 2\n|labels 1\n"), HasSubstr("1:3: the line has no |labels"));
+  request_.label_stream = "";
+  EXPECT_THAT(Refusal(good + "7 |weight 1\n7 |weight 3\n"),
+              EndsWith("2:1: sequence 7 has no |features"));
+}
+
+TEST_F(CtfTest, IncompleteSamplesTakeLimitedMemory) {
+  request_.image_size = {1, 6, 1};
+  std::string text = "7 |labels 1 |features\n";
+  for (int i = 0; i < 600'000; ++i) text += "7 |features\n";
+  EXPECT_THAT(Refusal(text),
+              testing::ContainsRegex("^2:3: sequence 7 has [0-9]+ .features and 1 .labels on its "
+                                     "first [0-9]+ lines, and the incomplete samples take more "
+                                     "than 64 MiB; write all streams of a sample on one line"));
 }
 
 TEST_F(CtfTest, SparseValuesMayComeInAnyOrder) {
@@ -201,11 +336,9 @@ TEST_F(CtfTest, WhatIsWrongIsToldByLineAndColumn) {
   EXPECT_THAT(Refusal(good + "|labels 1 |features 0:1\n"),
               HasSubstr("2:21: |features is dense on the"));
   EXPECT_THAT(Refusal(good + "|labels 1 |features 1 2 |labels 1\n"),
-              HasSubstr("2:25: |labels occurs twice"));
+              HasSubstr("2:25: |labels occurs twice on the line"));
   EXPECT_THAT(Refusal(good + "labels 1\n"), HasSubstr("2:1: \"labels\" is no sequence number"));
   EXPECT_THAT(Refusal(good + "7 labels 1\n"), HasSubstr("2:3: \"labels 1\" belongs to no stream"));
-  EXPECT_THAT(Refusal("7 " + good + "7 " + good),
-              HasSubstr("2:3: sequence 7 has a second |labels; only sequences of one sample"));
   EXPECT_THAT(Refusal(good + good + "|labels 1"), HasSubstr("3: the last line has no newline"));
   EXPECT_THAT(Refusal("|labels 1 |features 0:1\n"), HasSubstr("set data.image_size"));
   EXPECT_THAT(Open("\n\n").status().message(), EndsWith("contains no samples"));
