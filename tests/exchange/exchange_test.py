@@ -296,13 +296,30 @@ class ExchangeTest(unittest.TestCase):
         few = self.kumo("predict", "out.conf", "--input", "train.zip", "--set", "data.shorter_side=11", expect=78)
         self.assertIn("data.shorter_side = 11 is too small to crop images of 3x12x12; set it to 0, or at least to 12", few.stderr)
 
-    def test_a_damaged_image_is_named_and_nothing_else_is_said(self):
-        (self.folder / "whole.png").write_bytes(png(self.images[0][1]))
-        (self.folder / "cut.png").write_bytes(png(self.images[0][1])[:-40])
-        ended = self.kumo("predict", "out", "--input", "whole.png", "--input", "cut.png", expect=78)
-        self.assertEqual(ended.stdout, "")
-        self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
-        self.assertIn("cut.png: ", ended.stderr)
+    def test_damaged_images_are_named_and_the_others_classified(self):
+        folder = self.folder / "mixed"
+        folder.mkdir()
+        (folder / "a.png").write_bytes(png(self.images[0][1])[:-40])
+        (folder / "b.png").write_bytes(png(self.images[0][1]))
+        (folder / "c.jpg").write_bytes(b"none")
+        (folder / "d.png").symlink_to("nothing")
+        ended = self.kumo("predict", "out", "--input", "mixed", "--format", "json", expect=78)
+        shown = json.loads(ended.stdout)
+        self.assertEqual([entry["file"] for entry in shown["samples"]], ["mixed/b.png"])
+        names = ["mixed/a.png", "mixed/c.jpg", "mixed/d.png"]
+        self.assertEqual(sorted(line.split(": ")[0] for line in shown["damaged"]), names)
+        lines = ended.stderr.splitlines()
+        self.assertEqual(len(lines), 4, ended.stderr)
+        for line in shown["damaged"]:
+            self.assertTrue(any(line in said for said in lines), line)
+        self.assertIn("3 of 4 images cannot be read", lines[-1])
+        skip = ("--set", "data.damaged=skip")
+        skipped = self.kumo("predict", "out", "--input", "mixed", *skip)
+        self.assertIn("\nmixed/b.png ", skipped.stdout)
+        self.assertEqual(len(skipped.stderr.splitlines()), 3, skipped.stderr)
+        none = self.kumo("predict", "out", "--input", "mixed/a.png", *skip, expect=78)
+        self.assertEqual(none.stdout, "")
+        self.assertIn("1 of 1 image cannot be read", none.stderr)
         nowhere = self.kumo("predict", "out", "--input", "nowhere.png", expect=78)
         self.assertIn("nowhere.png: no such image, folder or archive", nowhere.stderr)
 

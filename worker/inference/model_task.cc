@@ -165,7 +165,7 @@ Status ModelTask::Run(const std::string& file, const std::vector<std::string>& s
   if (generates()) return Continue(name);
   KUMO_ASSIGN_OR_RETURN(const Predictions predictions, Predict(name, {images_, top_, output_}));
   std::fputs(TextOf(predictions, format_).c_str(), stdout);
-  return OkStatus();
+  return DamageIn(predictions);
 }
 
 }  // namespace kumo

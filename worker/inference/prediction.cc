@@ -11,9 +11,12 @@
 #include <glog/logging.h>
 
 #include "common/base/did_you_mean.h"
+#include "common/base/text.h"
+#include "common/settings/choices.h"
 #include "common/settings/option_value.h"
 #include "data/readers/image_decoder.h"
 #include "data/readers/image_files.h"
+#include "data/readers/image_set.h"
 #include "data/readers/registry.h"
 #include "data/transforms/crops.h"
 #include "models/network.h"
@@ -28,6 +31,7 @@ constexpr int kBatch = 64;
 struct Source {
   ImageContainer container;
   std::vector<std::string> files;
+  std::vector<ImageListing::Unusable> unusable = {};
 };
 
 Result<Source> SourceOf(const std::string& input) {
@@ -49,13 +53,10 @@ Result<Source> SourceOf(const std::string& input) {
                            "continue a text with a language model use --prompt");
   }
   KUMO_RETURN_IF_ERROR(listing.status());
-  if (!listing->unusable.empty()) {
-    const auto& [name, why] = listing->unusable.front();
-    return InvalidArgument(source.container.Name(name) + " " + why + "; repair or remove it");
-  }
   if (!listing->left_out.empty()) LOG(WARNING) << input << ": " << listing->left_out.Text();
   source.files = std::move(listing->images);
-  if (source.files.empty()) {
+  source.unusable = std::move(listing->unusable);
+  if (source.files.empty() && source.unusable.empty()) {
     return InvalidArgument(input + ": contains no images (.jpg, .jpeg, .png)");
   }
   return source;
@@ -110,17 +111,17 @@ class Predictor {
     return made;
   }
 
-  // The prediction is filled in by a later call or by Flush.
-  Status AddImage(std::span<const uint8_t> file, Prediction* prediction) {
+  // Decodes the next sample. An error changes nothing.
+  Status Decode(std::span<const uint8_t> file) {
     const std::span<std::byte> room = Room();
-    KUMO_RETURN_IF_ERROR(
-        image_.Make(file, target_, {reinterpret_cast<uint8_t*>(room.data()), room.size()}));
-    return Add(prediction);
+    return image_.Make(file, target_, {reinterpret_cast<uint8_t*>(room.data()), room.size()});
   }
-  // Requires as many elements as the network's input has.
-  Status AddNumbers(std::span<const std::byte> numbers, Prediction* prediction) {
-    std::ranges::copy(numbers, Room().begin());
-    return Add(prediction);
+  // Copies the next sample. Requires as many elements as the network's input has.
+  void Copy(std::span<const std::byte> numbers) { std::ranges::copy(numbers, Room().begin()); }
+  // Adds the next sample to the minibatch. The prediction is filled in by a later call or by Flush.
+  Status Add(Prediction* prediction) {
+    waiting_.push_back(prediction);
+    return std::ssize(waiting_) == kBatch ? Flush() : OkStatus();
   }
 
   Status Flush() {
@@ -150,10 +151,6 @@ class Predictor {
   // The place of the next sample.
   std::span<std::byte> Room() {
     return std::span(inputs_).subspan(std::ssize(waiting_) * sample_bytes_, sample_bytes_);
-  }
-  Status Add(Prediction* prediction) {
-    waiting_.push_back(prediction);
-    return std::ssize(waiting_) == kBatch ? Flush() : OkStatus();
   }
 
   // The softmax of the scores; the largest is subtracted so that no power overflows.
@@ -188,6 +185,11 @@ class Predictor {
   std::vector<float> numbers_;  // of the output
 };
 
+// True if an error of reading one image says nothing about the next one.
+bool IsOfOneImage(const Status& error) {
+  return IsDamage(error) || error.code() == StatusCode::kFailedPrecondition;  // no permission
+}
+
 Status PredictImages(const StoredModel& model, const PredictRequest& request,
                      Predictions* predictions) {
   std::vector<Source> sources;
@@ -198,20 +200,34 @@ Status PredictImages(const StoredModel& model, const PredictRequest& request,
     sources.push_back(std::move(source));
   }
   KUMO_ASSIGN_OR_RETURN(const auto predictor, Predictor::Make(model, NumberType::kUint8, request));
+  predictions->skips_damaged = model.experiment.data.damaged == DamagedImages::kSkip;
+  const auto add_damaged = [predictions](const std::string& file, const std::string& why) {
+    predictions->damaged.push_back(file + ": " + why);
+    LOG(WARNING) << predictions->damaged.back();
+  };
   predictions->samples.resize(images);  // before pointers to elements are taken
   size_t first = 0;
   for (const Source& source : sources) {
+    for (const auto& [name, why] : source.unusable) add_damaged(source.container.Name(name), why);
     const auto see = [&](int64_t index, const Result<std::span<const uint8_t>>& content) -> Status {
+      const std::string& name = source.files[index];
+      const std::string file = source.container.path.empty() ? name : source.container.Name(name);
+      const Status decoded = content.ok() ? predictor->Decode(*content) : content.status();
+      if (!decoded.ok() && !IsOfOneImage(decoded)) return decoded.WithContext(file);
+      if (!decoded.ok()) {
+        add_damaged(file, decoded.message());
+        return OkStatus();
+      }
       Prediction& prediction = predictions->samples[first + index];
-      const std::string& file = source.files[index];
-      prediction.file = source.container.path.empty() ? file : source.container.Name(file);
-      if (!content.ok()) return content.status().WithContext(prediction.file);
-      return predictor->AddImage(*content, &prediction).WithContext(prediction.file);
+      prediction.file = file;
+      return predictor->Add(&prediction);
     };
     KUMO_RETURN_IF_ERROR(ReadImages(source.container, source.files, see));
     first += source.files.size();
   }
-  return predictor->Flush();
+  KUMO_RETURN_IF_ERROR(predictor->Flush());
+  std::erase_if(predictions->samples, [](const Prediction& one) { return one.file.empty(); });
+  return OkStatus();
 }
 
 // Files of the job's reader, one sample per line.
@@ -249,7 +265,8 @@ Status PredictLines(const StoredModel& model, const PredictRequest& request,
       sample.Reset(set->fields());
       KUMO_RETURN_IF_ERROR(set->Read(i, &sample));
       next->file = set->name() + ":" + std::to_string(i + 1);
-      KUMO_RETURN_IF_ERROR(predictor->AddNumbers(sample.field(0), next++));
+      predictor->Copy(sample.field(0));
+      KUMO_RETURN_IF_ERROR(predictor->Add(next++));
     }
   }
   return predictor->Flush();
@@ -265,6 +282,16 @@ Result<Predictions> Predict(const ModelName& name, const PredictRequest& request
   KUMO_RETURN_IF_ERROR(lines ? PredictLines(model, request, &predictions)
                              : PredictImages(model, request, &predictions));
   return predictions;
+}
+
+Status DamageIn(const Predictions& predictions) {
+  const size_t damaged = predictions.damaged.size(), whole = predictions.samples.size();
+  if (damaged == 0 || (predictions.skips_damaged && whole > 0)) return OkStatus();
+  return DataLoss(
+      std::to_string(damaged) + " of " +
+      Counted(static_cast<int64_t>(damaged + whole), "image", "images") +
+      " cannot be read; repair or remove these files" +
+      (predictions.skips_damaged ? "" : ", or skip damaged images with --set data.damaged=skip"));
 }
 
 }  // namespace kumo

@@ -32,15 +32,22 @@ struct Prediction {
 
 struct Predictions {
   std::string checkpoint;
-  std::vector<Prediction> samples;
+  std::vector<Prediction> samples;        // without damaged images
+  std::vector<std::string> damaged = {};  // "FILE: REASON" of images that cannot be read
+  bool skips_damaged = false;             // data.damaged = skip
 };
 
 // Images of other sizes or colours are cropped to the network's proportions, scaled and converted
-// to grey or colour, as data.image_size and data.shorter_side specify for evaluation.
+// to grey or colour, as data.image_size and data.shorter_side specify for evaluation. A damaged
+// image has no prediction, and is logged and listed.
+//
 // InvalidArgument if there is no image, the network takes none, or it has no such output; DataLoss
-// if one sample is damaged (no predictions are returned then); otherwise the errors of
-// CheckShorterSide, OpenStoredModel, NetworkOf, DataOf and of the device.
+// if an archive is damaged; otherwise the errors of CheckShorterSide, OpenStoredModel, NetworkOf,
+// DataOf and of the device.
 Result<Predictions> Predict(const ModelName& name, const PredictRequest& request);
+
+// DataLoss if images are damaged, unless they are skipped and there are others.
+Status DamageIn(const Predictions& predictions);
 
 // The predictions as a table, as "json" or as "csv" (RFC 4180).
 std::string TextOf(const Predictions& predictions, const std::string& format);

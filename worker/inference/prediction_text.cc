@@ -41,6 +41,7 @@ std::string TableOfNumbers(const Predictions& predictions) {
 
 // Each sample's name once, in the line of its likeliest class.
 std::string Table(const Predictions& predictions) {
+  if (predictions.samples.empty()) return "";
   if (OfNumbers(predictions)) return TableOfNumbers(predictions);
   constexpr size_t kGap = 2;
   size_t file_width = sizeof "sample" - 1;
@@ -87,7 +88,13 @@ std::string Json(const Predictions& predictions) {
       samples.Add(fields.Add("classes", classes));
     }
   }
-  return JsonFields().Add("checkpoint", predictions.checkpoint).Add("samples", samples).object() +
+  JsonArray damaged;
+  for (const std::string& one : predictions.damaged) damaged.Add(one);
+  return JsonFields()
+             .Add("checkpoint", predictions.checkpoint)
+             .Add("samples", samples)
+             .Add("damaged", damaged)
+             .object() +
          "\n";
 }
 

@@ -33,7 +33,31 @@ TEST(PredictionText, JsonLeavesANameOutThatThereIsNot) {
             "{\"file\":\"a \\\"b\\\",c.png\",\"classes\":["
             "{\"class\":3,\"name\":\"cat\",\"probability\":0.75},"
             "{\"class\":0,\"name\":\"dog, large\",\"probability\":0.125}]},"
-            "{\"file\":\"d.jpg\",\"classes\":[{\"class\":1,\"probability\":1}]}]}\n");
+            "{\"file\":\"d.jpg\",\"classes\":[{\"class\":1,\"probability\":1}]}],"
+            "\"damaged\":[]}\n");
+}
+
+TEST(PredictionText, DamagedImagesAreListedInJson) {
+  Predictions none = {"round-7", {}, {"a/cut.png: the PNG is damaged"}};
+  EXPECT_EQ(TextOf(none, "json"),
+            "{\"checkpoint\":\"round-7\",\"samples\":[],"
+            "\"damaged\":[\"a/cut.png: the PNG is damaged\"]}\n");
+  EXPECT_EQ(TextOf(none, "table"), "");
+}
+
+TEST(PredictionDamage, IsAnErrorUnlessItIsSkippedAndThereAreOtherImages) {
+  Predictions predictions = Some();
+  EXPECT_TRUE(DamageIn(predictions).ok());
+  predictions.damaged = {"cut.png: the PNG is damaged"};
+  EXPECT_EQ(DamageIn(predictions).code(), StatusCode::kDataLoss);
+  EXPECT_EQ(DamageIn(predictions).message(),
+            "1 of 3 images cannot be read; repair or remove these files, or skip damaged "
+            "images with --set data.damaged=skip");
+  predictions.skips_damaged = true;
+  EXPECT_TRUE(DamageIn(predictions).ok());
+  predictions.samples.clear();
+  EXPECT_EQ(DamageIn(predictions).message(),
+            "1 of 1 image cannot be read; repair or remove these files");
 }
 
 TEST(PredictionText, NumbersStandBesideTheirSample) {
@@ -45,7 +69,7 @@ TEST(PredictionText, NumbersStandBesideTheirSample) {
             "a.ctf:2,0,3\r\na.ctf:2,1,1e+09\r\n");
   EXPECT_EQ(TextOf(numbers, "json"),
             "{\"checkpoint\":\"round-7\",\"samples\":[{\"file\":\"a.ctf:1\",\"numbers\":[0.5,-2]},"
-            "{\"file\":\"a.ctf:2\",\"numbers\":[3,1e+09]}]}\n");
+            "{\"file\":\"a.ctf:2\",\"numbers\":[3,1e+09]}],\"damaged\":[]}\n");
 }
 
 }  // namespace
