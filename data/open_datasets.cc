@@ -218,6 +218,7 @@ Result<Requests> RequestsFor(const Experiment::Data& data) {
   }
   if (data.SplitsTrainingFiles()) {
     requests.validation_share = data.validation_share;
+    requests.train.split_share = requests.validation.split_share = data.validation_share;
     requests.train_limit = std::exchange(requests.train.limit, 0);
     requests.validation_limit = std::exchange(requests.validation.limit, 0);
   }

@@ -1,6 +1,7 @@
 #include "data/readers/image_set.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <new>
 #include <span>
@@ -27,17 +28,23 @@ using Extents = std::vector<int64_t>;
 
 int64_t PixelsOf(const Extents& extents) { return extents[0] * extents[1] * extents[2]; }
 
-// For each image its own index if it is valid, else that of the next valid one, in the order of the
-// set and from its end to its start. Empty if there is no valid image.
-std::vector<int64_t> ValidImages(std::span<const uint8_t> valid) {
-  const auto first = std::ranges::find_if(valid, [](uint8_t is) { return is != 0; });
-  if (first == valid.end()) return {};
+// For each image its own index if it is valid, else that of the next valid one of its part, in the
+// order of the set and from its end to its start. Empty if an image has none. parts: empty if all
+// images are one part.
+std::vector<int64_t> ValidImages(std::span<const uint8_t> valid, std::span<const SplitPart> parts) {
+  std::array<int64_t, 2> next = {-1, -1};  // by part
+  const auto next_of = [&](int64_t image) -> int64_t& {
+    return next[parts.empty() ? 0 : static_cast<size_t>(parts[image])];
+  };
   std::vector<int64_t> images(valid.size());
-  int64_t next = first - valid.begin();
-  for (int64_t i = std::ssize(valid) - 1; i >= 0; --i) {
-    if (valid[i] != 0) next = i;
-    images[i] = next;
+  // The second time the last images know the first ones.
+  for (int time = 0; time < 2; ++time) {
+    for (int64_t i = std::ssize(valid) - 1; i >= 0; --i) {
+      if (valid[i] != 0) next_of(i) = i;
+      images[i] = next_of(i);
+    }
   }
+  if (std::ranges::find(images, -1) != images.end()) images.clear();
   return images;
 }
 
@@ -121,12 +128,16 @@ class Decoded {
           return OkStatus();
         }));
     if (damaged_.empty()) return OkStatus();
-    if (std::ssize(damaged_) == std::ssize(set_.files)) {
-      return DataLoss(set_.name + ": all images are damaged; " +
+    const bool all = std::ssize(damaged_) == std::ssize(set_.files);
+    if (!all && request_.survey == nullptr && !request_.skip_damaged) return Refusal();
+    const std::vector<int64_t> images =
+        ValidImages(Valid(), PartsToKeep(request_, std::ssize(set_.files)));
+    if (images.empty()) {
+      return DataLoss(set_.name + (all ? ": all images" : ": all images of one part") +
+                      " are damaged; " +
                       OfImage(Name(damaged_.begin()->first), damaged_.begin()->second).message());
     }
-    if (request_.survey == nullptr && !request_.skip_damaged) return Refusal();
-    Replace();
+    Replace(images);
     return OkStatus();
   }
 
@@ -169,8 +180,8 @@ class Decoded {
                     std::string(kDamageAdvice));
   }
 
-  void Replace() {
-    const std::vector<int64_t> images = ValidImages(Valid());
+  // images: of ValidImages.
+  void Replace(std::span<const int64_t> images) {
     size_t named = 0;
     for (const auto& [index, why] : damaged_) {
       const int64_t next = images[index];
@@ -197,9 +208,15 @@ bool IsWorthSharing(const ImageSet& set, const ReaderRequest& request) {
 }
 
 // Identifies the files in their order and the conversion.
-PackedFile SharedContent(const ImageSet& set, const ImageTarget& target, bool skip_damaged) {
+PackedFile SharedContent(const ImageSet& set, const ImageTarget& target,
+                         const ReaderRequest& request) {
+  const int64_t images = std::ssize(set.files);
   std::string part = "images 2 " + ExtentsText(target.extents) + (target.scale ? " scaled" : "") +
-                     (skip_damaged ? " replaced" : "") + " " + set.container.inside;
+                     (request.skip_damaged ? " replaced" : "");
+  if (!PartsToKeep(request, images).empty()) {
+    part += " beside " + std::to_string(ValidationSamples(images, request.split_share));
+  }
+  part += " " + set.container.inside;
   for (const std::string& file : set.files) part += "\n" + file;
   return {set.container.path, Decoded::ContentSize(set, target), part};
 }
@@ -213,12 +230,11 @@ Result<std::vector<uint8_t>> DecodeAll(const ImageSet& set, const ImageTarget& t
 
 std::shared_ptr<const MappedFile> SharedPixels(const ImageSet& set, const ImageTarget& target,
                                                const ReaderRequest& request) {
-  auto mapped = MapUnpacked(request.cache, SharedContent(set, target, request.skip_damaged),
-                            [&](const Sink& sink) -> Status {
-                              KUMO_ASSIGN_OR_RETURN(const std::vector<uint8_t> content,
-                                                    DecodeAll(set, target, request));
-                              return sink(content);
-                            });
+  auto mapped = MapUnpacked(
+      request.cache, SharedContent(set, target, request), [&](const Sink& sink) -> Status {
+        KUMO_ASSIGN_OR_RETURN(const std::vector<uint8_t> content, DecodeAll(set, target, request));
+        return sink(content);
+      });
   if (mapped.ok()) return std::move(*mapped);
   LOG(WARNING) << "decodes " << set.name
                << " into private memory in each process: " << mapped.status().message();
@@ -276,6 +292,11 @@ void WarnOfReplaced(const std::string& name, const Status& error, const std::str
   LOG(WARNING) << name << ": " << error.message() << "; " << by << " takes its place";
 }
 
+std::vector<SplitPart> PartsToKeep(const ReaderRequest& request, int64_t images) {
+  if (!request.skip_damaged || request.split_share == 0 || images < 2) return {};
+  return PartsOfSamples(images, request.split_share);
+}
+
 bool IsDamage(const Status& error) {
   return error.code() == StatusCode::kDataLoss || error.code() == StatusCode::kInvalidArgument ||
          error.code() == StatusCode::kNotFound;
@@ -293,9 +314,8 @@ Result<DatasetExtents> MeasureImageSet(const ImageSet& set, const ReaderRequest&
   }
   DatasetExtents extents{std::ssize(set.files), LabelledImage(target.extents)};
   extents.notes = set.notes;
-  const bool mapped =
-      IsWorthSharing(set, request) &&
-      CanMapUnpacked(request.cache, SharedContent(set, target, request.skip_damaged));
+  const bool mapped = IsWorthSharing(set, request) &&
+                      CanMapUnpacked(request.cache, SharedContent(set, target, request));
   extents.bytes =
       extents.samples * (BytesOf(extents.fields) - (mapped ? PixelsOf(target.extents) : 0));
   return extents;
@@ -319,8 +339,8 @@ Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest&
   const int64_t files = std::ssize(set.files);
   const int64_t bytes = PixelsOf(target.extents);
   const std::span<const uint8_t> valid = content.subspan(files * bytes, files);
-  const std::vector<int64_t> images = ValidImages(valid);
-  if (images.empty()) return DataLoss(set.name + ": all images are damaged");
+  const std::vector<int64_t> images = ValidImages(valid, PartsToKeep(request, files));
+  if (images.empty()) return DataLoss(set.name + ": all images of it, or of one part, are damaged");
   std::vector<int32_t> labels;
   for (const int64_t image : images) labels.push_back(set.labels[image]);
   const int64_t damaged = std::ranges::count(valid, 0);

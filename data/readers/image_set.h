@@ -11,6 +11,7 @@
 #include "data/readers/image_files.h"
 #include "data/readers/registry.h"
 #include "data/samples/data_notes.h"
+#include "data/samples/validation_split.h"
 
 namespace kumo {
 
@@ -33,9 +34,14 @@ struct ImageSet {
 //
 // Damaged images are refused. With request.skip_damaged a damaged image keeps its place in the set
 // and is replaced, label included, by the next valid image in the order of the set; the last image
-// is followed by the first one. So the set has as many samples as files, and its samples follow
-// from the files alone: they do not depend on the time of decoding, the process or earlier reads.
+// is followed by the first one. With request.split_share the next valid image of the same part is
+// taken. So the set has as many samples as files, and its samples follow from the files and the
+// share alone: they do not depend on the time of decoding, the process or earlier reads.
 Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest& request);
+
+// The part of each of a set's images, if damaged ones are to be replaced by images of their own
+// part; else empty.
+std::vector<SplitPart> PartsToKeep(const ReaderRequest& request, int64_t images);
 
 // Adds remarks on the images to set->notes, judging by the first PNG.
 void AddRemarks(ImageSet* set);

@@ -31,6 +31,7 @@ ImagesOnDemand::ImagesOnDemand(ImageSet set, std::unique_ptr<ImageStore> store, 
       fields_(LabelledImage(target_.extents)),
       classes_(request.classes),
       skip_damaged_(request.skip_damaged),
+      parts_(PartsToKeep(request, size())),
       survey_(request.survey != nullptr) {
   CHECK_EQ(store_->size(), size()) << name();
 }
@@ -53,6 +54,7 @@ Result<int64_t> ImagesOnDemand::ReadOrReplace(int64_t index, Workplace& workplac
   std::vector<std::pair<int64_t, Status>> found;
   for (int64_t i = 0; i < size(); ++i) {
     const int64_t next = (index + i) % size();
+    if (!parts_.empty() && parts_[next] != parts_[index]) continue;
     if (skip_damaged_ && IsKnownAsDamaged(next)) continue;
     const Status read = ReadImage(next, workplace, sample);
     if (read.ok()) {
@@ -63,7 +65,8 @@ Result<int64_t> ImagesOnDemand::ReadOrReplace(int64_t index, Workplace& workplac
     if (!skip_damaged_ || !IsDamage(read)) return OfImage(Name(next), read);
     if (NoteDamage(next)) found.emplace_back(next, read);
   }
-  return DataLoss(name() + ": all images are damaged");
+  return DataLoss(name() + (parts_.empty() ? ": all images are damaged"
+                                           : ": all images of one part are damaged"));
 }
 
 bool ImagesOnDemand::NoteDamage(int64_t index) const {

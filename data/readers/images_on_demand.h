@@ -88,6 +88,7 @@ class ImagesOnDemand final : public Dataset {
   const Fields fields_;
   const int classes_;
   const bool skip_damaged_;
+  const std::vector<SplitPart> parts_;  // by image; empty: one part
   const bool survey_;
   mutable Mutex mutex_;
   mutable std::vector<std::unique_ptr<Workplace>> idle_ KUMO_GUARDED_BY(mutex_);

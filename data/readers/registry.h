@@ -37,6 +37,9 @@ struct ReaderRequest {
   std::string cache = "";  // folder for contents of packed files (unpacked_file.h); "": none
   std::vector<int64_t> image_size = {};  // size of all images; empty: unchanged
   bool skip_damaged = false;             // replace damaged images by the next valid ones
+  // Share of the validation part, if the set is opened to be split (samples/validation_split.h);
+  // a damaged image is then replaced by one of its own part. 0: it is not split.
+  double split_share = 0;
   // Not null: the set is read to find all damaged images. They are decoded at each read if
   // possible, and a damaged one is an error of its sample; else receives "FILE: REASON" for each
   // damaged one.

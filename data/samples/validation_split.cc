@@ -23,16 +23,10 @@ Range StretchOf(int64_t samples, int64_t number, int64_t count) {
 }
 
 std::vector<int64_t> SamplesOf(int64_t samples, double share, SplitPart part) {
-  const int64_t validation = ValidationSamples(samples, share);
+  const std::vector<SplitPart> parts = PartsOfSamples(samples, share);
   std::vector<int64_t> of;
-  for (int64_t number = 0; number < validation; ++number) {
-    const Range stretch = StretchOf(samples, number, validation);
-    Rng rng(kSplitSeed, RngPurpose::kValidationSplit, static_cast<uint64_t>(number));
-    const int64_t taken =
-        stretch.begin + static_cast<int64_t>(rng.NextBelow(static_cast<uint64_t>(stretch.size())));
-    for (int64_t i = stretch.begin; i < stretch.end; ++i) {
-      if ((i == taken) == (part == SplitPart::kValidation)) of.push_back(i);
-    }
+  for (int64_t i = 0; i < samples; ++i) {
+    if (parts[i] == part) of.push_back(i);
   }
   return of;
 }
@@ -82,6 +76,18 @@ int64_t ValidationSamples(int64_t samples, double share) {
   CHECK_GE(samples, 2);
   const auto wanted = static_cast<int64_t>(std::llround(share * static_cast<double>(samples)));
   return std::clamp<int64_t>(wanted, 1, samples - 1);
+}
+
+std::vector<SplitPart> PartsOfSamples(int64_t samples, double share) {
+  const int64_t validation = ValidationSamples(samples, share);
+  std::vector<SplitPart> parts(samples, SplitPart::kTraining);
+  for (int64_t number = 0; number < validation; ++number) {
+    const Range stretch = StretchOf(samples, number, validation);
+    Rng rng(kSplitSeed, RngPurpose::kValidationSplit, static_cast<uint64_t>(number));
+    const auto place = static_cast<int64_t>(rng.NextBelow(static_cast<uint64_t>(stretch.size())));
+    parts[stretch.begin + place] = SplitPart::kValidation;
+  }
+  return parts;
 }
 
 std::unique_ptr<Dataset> PartOf(std::shared_ptr<const Dataset> whole, double share, SplitPart part,

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "common/base/status.h"
 #include "data/samples/dataset.h"
@@ -18,7 +19,10 @@ namespace kumo {
 // training. Requires samples >= 2 and a share in (0, 1).
 int64_t ValidationSamples(int64_t samples, double share);
 
-enum class SplitPart { kTraining, kValidation };
+enum class SplitPart : uint8_t { kTraining, kValidation };
+
+// The part of each sample. The same requirements.
+std::vector<SplitPart> PartsOfSamples(int64_t samples, double share);
 
 // One part of the whole set, at most its first `limit` samples (0: all). The samples are read from
 // `whole`, which both parts may share. Requires whole->size() >= 2 and a share in (0, 1).

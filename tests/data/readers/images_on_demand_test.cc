@@ -10,10 +10,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/rng.h"
 #include "data/batch_stream.h"
 #include "data/content_hash.h"
 #include "data/readers/all.h"
 #include "data/samples/dataset.h"
+#include "data/samples/validation_split.h"
 #include "tests/data/image_bytes.h"
 #include "tests/data/pixel_reference.h"
 #include "tests/scratch_directory.h"
@@ -210,6 +212,53 @@ TEST_F(ImagesOnDemandTest, DamagedImagesAreReplacedAlikeWheneverTheyAreDecoded) 
   Sample sample(set->fields());
   ASSERT_TRUE(set->Read(4, &sample).ok());
   EXPECT_THAT(sample.extents(0), testing::ElementsAre(3, 26, 29)) << "those of image 6";
+}
+
+TEST_F(ImagesOnDemandTest, ADamagedImageIsReplacedByOneOfItsOwnPartOfASplitSet) {
+  const auto whole = OpenImageFolder(Request("set", DecodeImages::kAtStart)).value();
+  Rng rng(7, RngPurpose::kTest);
+  for (const double share : {0.1, 0.4, 0.8}) {
+    const std::vector<SplitPart> parts = PartsOfSamples(kImages, share);
+    NamedFiles files = files_;
+    std::vector<bool> valid(kImages, true);
+    for (int64_t i = 0; i < kImages; ++i) {
+      // At least one image of each part stays.
+      const bool first = std::ranges::find(parts, parts[i]) - parts.begin() == i;
+      valid[i] = first || rng.NextBelow(2) == 0;
+      if (!valid[i]) files[i].second.resize(files[i].second.size() / 2);
+    }
+    const std::string name = "split" + std::to_string(share);
+    test::WriteFiles(scratch_ / name, files);
+    test::WriteFile(scratch_ / (name + ".zip"), test::Archive(test::Pack::kZip, files));
+    for (const DecodeImages decode : {DecodeImages::kAtStart, DecodeImages::kOnDemand}) {
+      for (const std::string& path : {name, name + ".zip"}) {
+        ReaderRequest request = Request(path, decode);
+        request.skip_damaged = true;
+        request.split_share = share;
+        request.cache = scratch_ / "cache";
+        const auto set = OpenImageFolder(request);
+        ASSERT_TRUE(set.ok()) << set.status().message();
+        Sample sample((*set)->fields()), of_whole(whole->fields());
+        for (int64_t i = 0; i < kImages; ++i) {
+          int64_t image = i;
+          while (!valid[image] || parts[image] != parts[i]) image = (image + 1) % kImages;
+          ASSERT_TRUE((*set)->Read(i, &sample).ok());
+          ASSERT_TRUE(whole->Read(image, &of_whole).ok());
+          EXPECT_TRUE(std::ranges::equal(sample.pixels(0), of_whole.pixels(0))) << path << " " << i;
+          EXPECT_EQ(test::NumberOf(sample.field(1)), image % kClasses) << i;
+        }
+      }
+    }
+    for (int64_t i = 0; i < kImages; ++i) {
+      if (parts[i] == SplitPart::kValidation) files[i].second.resize(20);
+    }
+    test::WriteFiles(scratch_ / (name + "none"), files);
+    ReaderRequest request = Request(name + "none", DecodeImages::kAtStart);
+    request.skip_damaged = true;
+    request.split_share = share;
+    EXPECT_THAT(OpenImageFolder(request).status().message(),
+                HasSubstr("all images of one part are damaged"));
+  }
 }
 
 TEST_F(ImagesOnDemandTest, ASetWithoutAValidImageIsRefusedWhenItIsRead) {
