@@ -4,16 +4,22 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "common/base/clock.h"
 #include "common/telemetry/console.h"
 
 namespace kumo {
 
+// "reading [=====     ] 20 of 40 samples, ETA 5.0 s"; no ETA before the first second and the first
+// sample. Requires samples > 0.
+std::string ReadingBarText(int64_t read, int64_t samples, TimeUs elapsed);
+
 class ReadingBar {
  public:
   ReadingBar();
 
+  // Draws the bar, at most five times a second.
   void Show(int64_t read, int64_t samples);
   // Removes the bar; also done by the destructor.
   void Remove() { view_.RemoveBar(); }

@@ -1,13 +1,15 @@
 #include "data/readers/image_decoder.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/readers/image_header.h"
 #include "tests/data/image_bytes.h"
 
 namespace kumo {
@@ -62,15 +64,6 @@ TEST(ImageDecoder, APngThatIsCutOffAnywhereIsDamaged) {
   }
 }
 
-TEST(ImageDecoder, AJpegThatIsCutOffBeforeItsImageHasNoHeader) {
-  const Bytes jpeg = test::Jpeg(kColour, test::ImagePixels(1, kColour));
-  for (size_t size = 0; size < 20; ++size) {
-    EXPECT_EQ(ImageDecoder::ReadHeader(std::span(jpeg).first(size)).status().code(),
-              StatusCode::kDataLoss)
-        << size;
-  }
-}
-
 TEST(ImageDecoder, AWholeImageIsWholeWhateverCameBeforeIt) {
   const Bytes jpeg = test::Jpeg(kColour, test::ImagePixels(1, kColour));
   const Bytes png = test::Png(kColour, test::ImagePixels(1, kColour));
@@ -107,31 +100,6 @@ TEST(ImageDecoder, DamagedBytesNeverGiveMoreThanAnImage) {
   }
 }
 
-// The pixels of a plane as a person sees them, by the definition of each orientation in turn:
-// mirror, then rotations to the right by 90 degrees.
-Bytes Shown(Bytes plane, int64_t height, int64_t width, int orientation) {
-  const auto mirror = [&] {
-    for (int64_t y = 0; y < height; ++y) {
-      std::reverse(plane.begin() + y * width, plane.begin() + (y + 1) * width);
-    }
-  };
-  const auto rotate = [&] {
-    Bytes rotated(plane.size());
-    for (int64_t y = 0; y < height; ++y) {
-      for (int64_t x = 0; x < width; ++x) {
-        rotated[x * height + height - 1 - y] = plane[y * width + x];
-      }
-    }
-    plane = rotated;
-    std::swap(height, width);
-  };
-  constexpr bool kMirrored[] = {false, false, true, false, true, true, false, true, false};
-  constexpr int kRotations[] = {0, 0, 0, 2, 2, 3, 1, 1, 3};
-  if (kMirrored[orientation]) mirror();
-  for (int i = 0; i < kRotations[orientation]; ++i) rotate();
-  return plane;
-}
-
 TEST(ImageDecoder, ImagesAreTurnedAsExifSays) {
   ImageDecoder decoder;
   for (const std::vector<int64_t>& extents : {kColour, kGrey, {1, 70, 41}}) {
@@ -144,18 +112,22 @@ TEST(ImageDecoder, ImagesAreTurnedAsExifSays) {
       ASSERT_TRUE(as_stored.ok());
       const Bytes stored(as_stored->begin(), as_stored->end());
       for (int orientation = 1; orientation <= 8; ++orientation) {
-        Bytes expected;
-        for (int c = 0; c < channels; ++c) {
-          const Bytes shown = Shown({stored.begin() + c * plane, stored.begin() + (c + 1) * plane},
-                                    extents[1], extents[2], orientation);
-          expected.insert(expected.end(), shown.begin(), shown.end());
+        // image_header_test.cc tests TurnUpright.
+        ImageHeader upright;
+        upright.orientation = orientation;
+        upright.height = extents[orientation < 5 ? 1 : 2];
+        upright.width = extents[orientation < 5 ? 2 : 1];
+        Bytes expected(stored.size());
+        for (int64_t c = 0; c < channels; ++c) {
+          TurnUpright(upright, std::span(stored).subspan(c * plane, plane),
+                      std::span(expected).subspan(c * plane, plane));
         }
         for (const bool little_endian : {false, true}) {
           const Bytes turned = test::WithOrientation(image, orientation, little_endian);
           const auto header = ImageDecoder::ReadHeader(turned);
           ASSERT_TRUE(header.ok()) << header.status().message();
-          EXPECT_EQ(header->height, extents[orientation < 5 ? 1 : 2]);
-          EXPECT_EQ(header->width, extents[orientation < 5 ? 2 : 1]);
+          EXPECT_EQ(header->height, upright.height);
+          EXPECT_EQ(header->width, upright.width);
           const auto decoded = decoder.Decode(turned, channels);
           ASSERT_TRUE(decoded.ok()) << decoded.status().message();
           EXPECT_TRUE(std::ranges::equal(*decoded, expected)) << orientation;
@@ -178,61 +150,6 @@ TEST(ImageDecoder, DamagedExifNeverTurnsAnImageOutOfItself) {
       const auto decoded = decoder.Decode(damaged, 3);
       EXPECT_TRUE(!decoded.ok() || decoded->size() == 3u * 6 * 7);
     }
-  }
-}
-
-TEST(ImageDecoder, FaultsThatLoseNoPixelArePassedOver) {
-  ImageDecoder decoder;
-  for (const test::JpegForm form : {test::JpegForm::kBaseline, test::JpegForm::kProgressive}) {
-    const Bytes whole = test::Jpeg(kColour, test::ImagePixels(1, kColour), form);
-    const auto pixels = decoder.Decode(whole, 3);
-    ASSERT_TRUE(pixels.ok()) << pixels.status().message();
-    const Bytes expected(pixels->begin(), pixels->end());
-    const auto expect_same = [&](const Bytes& file, const char* what) {
-      const auto decoded = decoder.Decode(file, 3);
-      ASSERT_TRUE(decoded.ok()) << what << ": " << decoded.status().message();
-      EXPECT_TRUE(std::ranges::equal(*decoded, expected)) << what;
-    };
-    Bytes file = whole;
-    ASSERT_EQ(file[11], 1);  // the version in JFIF's segment is 1.1
-    file[11] = file[12] = 0;
-    expect_same(file, "version 0.0");
-    file = whole;
-    file.resize(file.size() - 2);
-    expect_same(file, "no end marker");
-    file.push_back(0xff);
-    expect_same(file, "half of the end marker");
-    file = whole;
-    file.insert(file.begin() + 20, {1, 2, 3});
-    expect_same(file, "bytes between two markers");
-    file = whole;
-    file.insert(file.end(), 100, 7);
-    expect_same(file, "bytes behind the end marker");
-  }
-}
-
-TEST(ImageDecoder, AProgressiveJpegThatIsCutOffAnywhereIsDamaged) {
-  const Bytes whole =
-      test::Jpeg({3, 20, 20}, test::ImagePixels(1, {3, 20, 20}), test::JpegForm::kProgressive);
-  ImageDecoder decoder;
-  for (size_t size = 3; size + 2 < whole.size(); ++size) {
-    ASSERT_EQ(decoder.Decode(std::span(whole).first(size), 3).status().code(),
-              StatusCode::kDataLoss)
-        << size;
-  }
-}
-
-TEST(ImageDecoder, AJpegWithALostPartIsDamaged) {
-  const std::vector<int64_t> extents = {3, 16, 16};
-  const Bytes whole = test::Jpeg(extents, test::ImagePixels(1, extents), test::JpegForm::kRestarts);
-  ImageDecoder decoder;
-  ASSERT_TRUE(decoder.Decode(whole, 3).ok());
-  for (size_t i = 0; i + 1 < whole.size(); ++i) {
-    if (whole[i] != 0xff || whole[i + 1] != 0xd1) continue;  // the second restart
-    Bytes damaged = whole;
-    damaged.erase(damaged.begin() + static_cast<std::ptrdiff_t>(i) - 4,
-                  damaged.begin() + static_cast<std::ptrdiff_t>(i) + 2);
-    EXPECT_EQ(decoder.Decode(damaged, 3).status().code(), StatusCode::kDataLoss);
   }
 }
 
