@@ -53,7 +53,9 @@ constexpr MissingLayer kMissing[] = {
      "mean_squared_error"},
     {"l1 mae maeloss meanabsoluteerror",
      "huber with a small delta; mean_squared_error measures mean_absolute_error too"},
-    {"hinge hingeloss focal focalloss", "softmax_cross_entropy"},
+    {"hinge hingeloss", "softmax_cross_entropy"},
+    {"focal focalloss weightedcrossentropy weightedsoftmax",
+     "softmax_cross_entropy with class_weights"},
     {"kldiv kldivloss kullbackleibler",
      "softmax_cross_entropy with a share for each class as label (data.reader = ctf, data.classes "
      "= 0)"},

@@ -180,6 +180,35 @@ TEST(NetworkTest, LabelsAreSmoothedByLessThanAll) {
   EXPECT_EQ(graph->loss().detail, "smoothing 0.100");
 }
 
+TEST(NetworkTest, ThereIsAFiniteWeightForEachClass) {
+  const std::string head =
+      "name: 'n'\ninput { channels: 4 height: 1 width: 1 }\n"
+      "layers { name: 'fc' fully_connected { outputs: 3 } }\n"
+      "layers { name: 'loss' softmax_cross_entropy { class_weights: ";
+  const std::pair<const char*, const char*> bad[] = {
+      {"[1, 2]", "must have one value for each of the 3 classes, has 2"},
+      {"[1, 2, 3, 4]", "must have one value for each of the 3 classes, has 4"},
+      {"[1, -2, 3]", "must be finite and at least 0, that of class 1 is -2"},
+      {"[1, 2, nan]", "must be finite and at least 0, that of class 2 is nan"},
+      {"[inf, 2, 1]", "must be finite and at least 0, that of class 0 is inf"},
+      {"[0, 0, 0]", "must not all be 0"},
+  };
+  for (const auto& [weights, message] : bad) {
+    EXPECT_THAT(Parse(head + weights + " } }").message(),
+                HasSubstr(std::string(":4: layer loss: class_weights ") + message));
+  }
+  EXPECT_THAT(Parse(head + "[1, 2, 3] perplexity: true } }").message(), HasSubstr("perplexity"));
+  const auto plan = [&](const std::string& weights) {
+    return PlanNetwork(ParseNetwork(head + weights + " } }", "n.pbtxt").value())->loss();
+  };
+  const LossNode weighted = plan("[0.5, 0, 4]");
+  EXPECT_EQ(std::get<SoftmaxCrossEntropySpec>(weighted.spec).class_weights,
+            (std::vector<float>{0.5f, 0, 4}));
+  EXPECT_EQ(weighted.detail, "class weights 0 .. 4");
+  EXPECT_THAT(std::get<SoftmaxCrossEntropySpec>(plan("[1, 1, 1]").spec).class_weights,
+              testing::IsEmpty());
+}
+
 TEST(NetworkTest, NetworksWithoutWhatTheyNeedAreRefused) {
   const BadCase cases[] = {
       {"", "name must not be empty"},

@@ -1,6 +1,6 @@
 // Softmax and cross-entropy in one pass: loss = log(sum exp(s - max)) - sum q (s - max), gradient
-// (softmax - q) / batch. q is one-hot, or the label's shares, smoothed if the spec says so. At each
-// position, with the mean over the positions.
+// (softmax - q) / batch, both times the weight of the label's class. q is one-hot, or the label's
+// shares, smoothed if the spec says so. At each position, with the mean over the positions.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -21,6 +21,7 @@ class SoftmaxCrossEntropy final : public LossOp {
         kept_(1.0f - spec.smoothing),
         dealt_(spec.smoothing / static_cast<float>(classes_)),
         shares_(spec.shares),
+        class_weights_(spec.class_weights),
         exponentials_(static_cast<size_t>(classes_)),
         top_(spec.top),
         added_(static_cast<size_t>(spec.sums())) {}
@@ -60,12 +61,20 @@ class SoftmaxCrossEntropy final : public LossOp {
     return target;
   }
   float ShareOf(const Target& target, int64_t c) const { return target.shares[c * positions_]; }
+  float WeightOf(const Target& target) const {
+    if (class_weights_.empty()) return 1;
+    if (target.shares == nullptr) return class_weights_[target.label];
+    float sum = 0;
+    for (int64_t c = 0; c < classes_; ++c) sum += ShareOf(target, c) * class_weights_[c];
+    return sum;
+  }
 
   // At one position of one sample, whose scores lie `stride` floats apart. gradient: null, or where
   // that goes, times `mean`. The sums go to added_.
   void AddPosition(const float* score, int64_t stride, const Target& target, float mean,
                    float* gradient) {
     const int64_t label = target.label;
+    const float weight = WeightOf(target);
     int64_t best = 0;
     for (int64_t c = 1; c < classes_; ++c) {
       if (score[c * stride] > score[best * stride]) best = c;
@@ -77,10 +86,11 @@ class SoftmaxCrossEntropy final : public LossOp {
       sum += exponentials_[c];
     }
     added_[SoftmaxCrossEntropySpec::kLossSum] +=
-        static_cast<double>(std::log(sum) - Wanted(score, stride, target, top));
+        static_cast<double>(weight * (std::log(sum) - Wanted(score, stride, target, top)));
     added_[SoftmaxCrossEntropySpec::kCorrectSum] += best == label ? 1.0 : 0.0;
     if (!top_.empty()) AddTops(score, stride, label);
     if (gradient == nullptr) return;
+    mean *= weight;
     const float factor = mean / sum;
     for (int64_t c = 0; c < classes_; ++c) {
       gradient[c * stride] = exponentials_[c] * factor - mean * dealt_;
@@ -132,6 +142,7 @@ class SoftmaxCrossEntropy final : public LossOp {
   float kept_;   // q of the label, but for what it is dealt too
   float dealt_;  // q of each class
   bool shares_;
+  std::vector<float> class_weights_;
   std::vector<float> exponentials_;  // of one position
   std::vector<int> top_;
   std::vector<double> added_;  // by one minibatch

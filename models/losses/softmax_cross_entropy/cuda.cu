@@ -1,6 +1,7 @@
 // Softmax and cross-entropy in one pass: loss = log(sum exp(s - max)) - sum q (s - max), gradient =
-// (softmax - q) / batch times the loss scale. q is one-hot, or the label's shares, smoothed if the
-// spec says so. Kernel: one warp for each position of each sample. The sums stay on the device.
+// (softmax - q) / batch times the loss scale, both times the weight of the label's class. q is
+// one-hot, or the label's shares, smoothed if the spec says so. Kernel: one warp for each position
+// of each sample. The sums stay on the device.
 #include <cstdint>
 #include <memory>
 
@@ -16,9 +17,10 @@ struct TopRanks {
   int count = 0;
   int of[SoftmaxCrossEntropySpec::kMostTops] = {};
 };
-struct LabelsOf {  // one of the two is null
+struct LabelsOf {  // one of `numbers` and `shares` is null
   const int32_t* numbers;
   const float* shares;
+  const float* class_weights;  // null: all are 1
 };
 
 // The largest of the numbers that number_of(class) gives, and the first class that has it, in all
@@ -90,8 +92,10 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
           : labels.shares + row / shape.plane * shape.channels * shape.plane + row % shape.plane;
   int label = 0;
   float of_shares = 0;
+  float of_class = 1.0f;  // the label's weight
   if (shares == nullptr) {
     label = labels.numbers[row];
+    if (labels.class_weights != nullptr) of_class = labels.class_weights[label];
   } else {
     float most = 0;
     Largest([&](int c) { return shares[c * shape.plane]; }, classes, lane, &most, &label);
@@ -99,12 +103,19 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
       of_shares += shares[c * shape.plane] * (ToFloat(scores[at.At(c)]) - top);
     }
     of_shares = SumOfWarp(of_shares);
+    if (labels.class_weights != nullptr) {
+      of_class = 0;
+      for (int c = lane; c < classes; c += kWarp) {
+        of_class += shares[c * shape.plane] * labels.class_weights[c];
+      }
+      of_class = SumOfWarp(of_class);
+    }
   }
   const int rank = ranks.count > 0 ? RankOf(scores, at, classes, lane, label) : 0;
   if (lane == 0) {
     const float of_label = shares == nullptr ? ToFloat(scores[at.At(label)]) - top : of_shares;
     of_positions[SoftmaxCrossEntropySpec::kLossSum * rows + row] =
-        logf(sum) - (kept * of_label + dealt * of_all);
+        of_class * (logf(sum) - (kept * of_label + dealt * of_all));
     of_positions[SoftmaxCrossEntropySpec::kCorrectSum * rows + row] = best == label ? 1.0f : 0.0f;
     for (int i = 0; i < ranks.count; ++i) {
       of_positions[(SoftmaxCrossEntropySpec::kTopSum + i) * rows + row] =
@@ -112,7 +123,7 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
     }
   }
   if (grad_scores == nullptr) return;
-  const float mean = loss_scale->scale * weight / static_cast<float>(rows);
+  const float mean = loss_scale->scale * weight / static_cast<float>(rows) * of_class;
   for (int c = lane; c < classes; c += kWarp) {
     const float softmax = expf(ToFloat(scores[at.At(c)]) - top) * (mean / sum);
     const float share = shares != nullptr ? shares[c * shape.plane] : c == label ? 1.0f : 0.0f;
@@ -141,8 +152,14 @@ class SoftmaxCrossEntropyOp final : public LossOp {
       : engine_(engine),
         spec_(spec),
         of_positions_(engine, spec.sums() * max_batch * spec.scores.plane(),
-                      "what positions add to the sums") {
+                      "what positions add to the sums"),
+        class_weights_(engine, static_cast<int64_t>(spec.class_weights.size()),
+                       "the class weights") {
     for (const int top : spec.top) top_.of[top_.count++] = top;
+    if (class_weights_.empty()) return;
+    KUMO_CUDA(engine_, cudaMemcpyAsync(class_weights_.data(), spec_.class_weights.data(),
+                                       static_cast<size_t>(class_weights_.bytes()),
+                                       cudaMemcpyHostToDevice, engine_.stream()));
   }
 
   void Run(int batch, const void* scores, const void* labels, void* grad_scores,
@@ -158,14 +175,16 @@ class SoftmaxCrossEntropyOp final : public LossOp {
 
  private:
   LabelsOf Labels(const void* labels) const {
-    if (spec_.shares) return {nullptr, static_cast<const float*>(labels)};
-    return {static_cast<const int32_t*>(labels), nullptr};
+    const float* const weights = class_weights_.data();
+    if (spec_.shares) return {nullptr, static_cast<const float*>(labels), weights};
+    return {static_cast<const int32_t*>(labels), nullptr, weights};
   }
 
   Engine& engine_;
   SoftmaxCrossEntropySpec spec_;
   TopRanks top_;
-  DeviceArray<float> of_positions_;  // [sums][batch x positions]
+  DeviceArray<float> of_positions_;   // [sums][batch x positions]
+  DeviceArray<float> class_weights_;  // null if there are none
 };
 
 }  // namespace

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +29,49 @@ Status CheckTop(const model::SoftmaxCrossEntropy& layer, int64_t classes) {
   return OkStatus();
 }
 
+std::string Shown(float number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", static_cast<double>(number));
+  return text;
+}
+
+// Weights of 1 are none.
+Result<std::vector<float>> ClassWeightsOf(const model::SoftmaxCrossEntropy& layer,
+                                          int64_t classes) {
+  std::vector<float> weights(layer.class_weights().begin(), layer.class_weights().end());
+  if (weights.empty()) return weights;
+  if (std::ssize(weights) != classes) {
+    return InvalidArgument("class_weights must have one value for each of the " +
+                           std::to_string(classes) + " classes, has " +
+                           std::to_string(weights.size()));
+  }
+  for (size_t c = 0; c < weights.size(); ++c) {
+    if (weights[c] >= 0.0f && std::isfinite(weights[c])) continue;
+    return InvalidArgument("class_weights must be finite and at least 0, that of class " +
+                           std::to_string(c) + " is " + Shown(weights[c]));
+  }
+  if (std::ranges::max(weights) == 0.0f) {
+    return InvalidArgument("class_weights must not all be 0: no sample would be trained");
+  }
+  if (layer.perplexity()) {
+    return InvalidArgument(
+        "perplexity: the exponential of a loss with class_weights is no perplexity; remove one of "
+        "the two fields");
+  }
+  if (std::ranges::count(weights, 1.0f) == std::ssize(weights)) return std::vector<float>();
+  return weights;
+}
+
+// "smoothing 0.100, class weights 0.5 .. 4"; "" for neither.
+std::string LossDetail(const SoftmaxCrossEntropySpec& spec) {
+  std::string detail;
+  if (spec.smoothing > 0.0f) detail = "smoothing " + std::to_string(spec.smoothing).substr(0, 5);
+  if (spec.class_weights.empty()) return detail;
+  const auto [least, most] = std::ranges::minmax(spec.class_weights);
+  return detail + (detail.empty() ? "" : ", ") + "class weights " + Shown(least) + " .. " +
+         Shown(most);
+}
+
 Result<MetricList> MetricsOf(const SoftmaxCrossEntropySpec& spec, bool perplexity) {
   std::vector<Metric> metrics = {
       {"loss", SoftmaxCrossEntropySpec::kLossSum, MetricFormula::kMean, false},
@@ -50,12 +96,12 @@ Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape&
                            std::to_string(smoothing));
   }
   KUMO_RETURN_IF_ERROR(CheckTop(fields, scores.channels()));
-  const SoftmaxCrossEntropySpec spec = {
-      scores, smoothing, {fields.top().begin(), fields.top().end()}};
+  SoftmaxCrossEntropySpec spec = {scores, smoothing, {fields.top().begin(), fields.top().end()}};
+  KUMO_ASSIGN_OR_RETURN(spec.class_weights, ClassWeightsOf(fields, scores.channels()));
   LossPlan plan = {{scores.channels()}, spec};
   KUMO_ASSIGN_OR_RETURN(plan.metrics, MetricsOf(spec, fields.perplexity()));
   plan.label.extents.assign(scores.extents().begin() + 1, scores.extents().end());
-  if (smoothing > 0.0f) plan.detail = "smoothing " + std::to_string(smoothing).substr(0, 5);
+  plan.detail = LossDetail(spec);
   return plan;
 }
 

@@ -27,6 +27,9 @@ struct SoftmaxCrossEntropySpec {
   // Labels are a share of each class (float32, in the order of the scores) and not the index of a
   // class. Metrics use the first class with the largest share as the label.
   bool shares = false;
+  // By class; empty: all are 1. Loss and gradient of a label are multiplied by the weight of its
+  // class, or by the sum of share times weight. The sums of the other metrics are not.
+  std::vector<float> class_weights = {};
 };
 
 }  // namespace kumo

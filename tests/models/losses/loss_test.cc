@@ -321,6 +321,134 @@ TEST(SoftmaxCrossEntropyTest, SharesOfClassesAreWeightsOfTheirLosses) {
   }
 }
 
+// Weights that are powers of 2 scale without rounding.
+TEST(SoftmaxCrossEntropyTest, TheWeightOfALabelsClassScalesItsLossAndGradient) {
+  constexpr int kBatch = 6, kClasses = 37, kLength = 3;
+  const Shape shape = {kClasses, kLength};
+  Rng rng(14, RngPurpose::kTest);
+  const std::vector<float> scores = RandomNumbers(kBatch * shape.size(), &rng);
+  std::vector<int32_t> labels;
+  for (int i = 0; i < kBatch * kLength; ++i) {
+    labels.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
+  }
+  std::vector<float> weights;
+  for (int c = 0; c < kClasses; ++c) weights.push_back(std::array{0.0f, 0.5f, 1.0f, 4.0f}[c % 4]);
+  for (const Setting& setting : Settings()) {
+    SoftmaxCrossEntropySpec spec = {shape, 0.1f, {2}};
+    std::vector<float> plain, ones, found;
+    const auto sums_of_plain = SumsOnDevice(setting, spec, kBatch, scores, labels, &plain);
+    spec.class_weights.assign(kClasses, 1.0f);
+    EXPECT_EQ(SumsOnDevice(setting, spec, kBatch, scores, labels, &ones), sums_of_plain)
+        << setting.name << ": weights of 1 change no bit";
+    EXPECT_EQ(ones, plain) << setting.name;
+    spec.class_weights = weights;
+    const auto sums = SumsOnDevice(setting, spec, kBatch, scores, labels, &found);
+    EXPECT_EQ(sums[1], sums_of_plain[1]) << "metrics are not weighted";
+    EXPECT_EQ(sums[2], sums_of_plain[2]);
+    double expected = 0;
+    for (int n = 0; n < kBatch; ++n) {
+      for (int p = 0; p < kLength; ++p) {
+        const int32_t label = labels[n * kLength + p];
+        std::vector<float> score(kClasses);
+        for (int c = 0; c < kClasses; ++c) {
+          const int64_t at = (int64_t{n} * kClasses + c) * kLength + p;
+          score[c] = scores[at];
+          ASSERT_EQ(found[at], weights[label] * plain[at]) << setting.name;
+        }
+        const SoftmaxCrossEntropySpec alone = {{kClasses}, 0.1f};
+        expected += static_cast<double>(weights[label]) *
+                    LossOnDevice(setting, alone, 1, score, {label}).sum / kLength;
+      }
+    }
+    EXPECT_NEAR(sums[0], expected, 1e-6) << setting.name;
+  }
+}
+
+TEST(SoftmaxCrossEntropyTest, ASampleOfWeightTwoCountsAsTwoSamples) {
+  constexpr int kClasses = 3;
+  Rng rng(15, RngPurpose::kTest);
+  std::vector<float> scores = RandomNumbers(2 * kClasses, &rng);
+  std::vector<int32_t> labels = {0, 1};
+  for (const Setting& setting : Settings()) {
+    SoftmaxCrossEntropySpec spec = {{kClasses}};
+    spec.class_weights = {1, 2, 1};
+    const LossOfBatch found = LossOnDevice(setting, spec, 2, scores, labels);
+    std::vector<float> repeated = scores;
+    repeated.insert(repeated.end(), scores.begin() + kClasses, scores.end());
+    const LossOfBatch expected =
+        LossOnDevice(setting, SoftmaxCrossEntropySpec{{kClasses}}, 3, repeated, {0, 1, 1});
+    EXPECT_DOUBLE_EQ(found.sum, expected.sum) << setting.name;
+    for (int c = 0; c < kClasses; ++c) {
+      // Means over 2 and over 3 samples.
+      EXPECT_NEAR(2 * found.gradient[c], 3 * expected.gradient[c], 1e-6);
+      EXPECT_NEAR(2 * found.gradient[kClasses + c],
+                  3 * (expected.gradient[kClasses + c] + expected.gradient[2 * kClasses + c]),
+                  1e-6);
+    }
+  }
+}
+
+TEST(SoftmaxCrossEntropyTest, SharesWeighAsMuchAsTheirClassesDoOnAverage) {
+  constexpr int kBatch = 5, kClasses = 37;
+  Rng rng(16, RngPurpose::kTest);
+  const std::vector<float> scores = RandomNumbers(kBatch * kClasses, &rng);
+  std::vector<float> shares(scores.size());
+  SoftmaxCrossEntropySpec spec = {{kClasses}, 0.1f};
+  spec.shares = true;
+  std::vector<float> weights;
+  for (int c = 0; c < kClasses; ++c) weights.push_back(rng.NextUniform(0, 3));
+  std::vector<float> of_samples;
+  for (int n = 0; n < kBatch; ++n) {
+    const auto first = static_cast<int64_t>(rng.NextBelow(kClasses));
+    const auto second = (first + 1 + static_cast<int64_t>(rng.NextBelow(kClasses - 1))) % kClasses;
+    shares[n * kClasses + first] = 0.625f;
+    shares[n * kClasses + second] = 0.375f;
+    of_samples.push_back(0.625f * weights[first] + 0.375f * weights[second]);
+  }
+  for (const Setting& setting : Settings()) {
+    std::vector<float> plain, found;
+    spec.class_weights = {};
+    (void)SumsOnDevice(setting, spec, kBatch, scores, shares, &plain);
+    spec.class_weights = weights;
+    const auto sums = SumsOnDevice(setting, spec, kBatch, scores, shares, &found);
+    double expected = 0;
+    spec.class_weights = {};
+    for (int n = 0; n < kBatch; ++n) {
+      const auto part = [&](const std::vector<float>& of) {
+        return std::vector<float>(of.begin() + n * kClasses, of.begin() + (n + 1) * kClasses);
+      };
+      expected += static_cast<double>(of_samples[n]) *
+                  SumsOnDevice(setting, spec, 1, part(scores), part(shares))[0];
+      for (int c = n * kClasses; c < (n + 1) * kClasses; ++c) {
+        ASSERT_NEAR(found[c], of_samples[n] * plain[c], 1e-7f) << setting.name;
+      }
+    }
+    EXPECT_NEAR(sums[0], expected, 1e-5) << setting.name;
+  }
+}
+
+// The slope is measured.
+TEST(SoftmaxCrossEntropyTest, TheGradientOfAWeightedLossIsItsSlope) {
+  constexpr int kBatch = 4, kClasses = 5;
+  constexpr float kStep = 1e-2f;
+  Rng rng(17, RngPurpose::kTest);
+  const std::vector<float> scores = RandomNumbers(kBatch * kClasses, &rng);
+  const std::vector<int32_t> labels = {3, 0, 4, 0};
+  SoftmaxCrossEntropySpec spec = {{kClasses}, 0.2f};
+  spec.class_weights = {0.3f, 1, 7, 2.5f, 0};
+  const Setting setting = Settings().front();
+  const LossOfBatch found = LossOnDevice(setting, spec, kBatch, scores, labels);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    std::vector<float> above = scores, below = scores;
+    above[i] += kStep;
+    below[i] -= kStep;
+    const double slope = (LossOnDevice(setting, spec, kBatch, above, labels).sum -
+                          LossOnDevice(setting, spec, kBatch, below, labels).sum) /
+                         kBatch / (static_cast<double>(above[i]) - static_cast<double>(below[i]));
+    ASSERT_NEAR(found.gradient[i], slope, 1e-4) << "score " << i;
+  }
+}
+
 // The loss of a sequence is the mean of what its positions would have as samples.
 TEST(SoftmaxCrossEntropyTest, OverPositionsItIsTheMeanOfTheirs) {
   constexpr int kBatch = 6, kClasses = 11, kLength = 7;
