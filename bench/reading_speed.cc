@@ -37,10 +37,10 @@ int Main(int argc, char** argv) {
       Take(ParseExperiment(argv[1], std::vector<std::string>(argv + 3, argv + argc), variables));
   const double seconds = std::atof(argv[2]);
   const Datasets sets = Take(OpenDatasets(experiment.data));
-  BatchStream stream(sets.train.get(), {.seed = experiment.job.seed,
-                                        .minibatch = experiment.sync.minibatch,
-                                        .prefetch = 0,
-                                        .transforms = sets.transforms});
+  BatchStream stream(&sets.trained(), {.seed = experiment.job.seed,
+                                       .minibatch = experiment.sync.minibatch,
+                                       .prefetch = 0,
+                                       .transforms = sets.transforms});
   int64_t samples = 0;
   int64_t epoch = 0;
   const double start = CpuSeconds();

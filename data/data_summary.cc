@@ -205,6 +205,19 @@ Result<DataSummary> Summarise(const Dataset& dataset, const SummaryOptions& opti
   return Pass(dataset, options).Run();
 }
 
+std::vector<double> BalancedWeights(std::span<const int64_t> of_class) {
+  double samples = 0, classes = 0;
+  for (const int64_t count : of_class) {
+    samples += static_cast<double>(count);
+    classes += count > 0 ? 1 : 0;
+  }
+  std::vector<double> weights;
+  for (const int64_t count : of_class) {
+    weights.push_back(count > 0 ? samples / (classes * static_cast<double>(count)) : 1);
+  }
+  return weights;
+}
+
 std::string SharedImages::Note(int64_t validation_samples) const {
   if (images == 0) return "";
   return std::to_string(images) + " of " + std::to_string(validation_samples) +

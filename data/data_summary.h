@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ struct SummaryOptions {
 // Reads all samples once. FailedPrecondition if they have no labels; the errors of Dataset::Read
 // except damage (IsDamage). The result does not depend on the number of threads.
 Result<DataSummary> Summarise(const Dataset& dataset, const SummaryOptions& options = {});
+
+// Class weights by which all classes have the same influence: n / (classes x samples of the class),
+// where only classes with samples count, and 1 for the others. Their mean over the samples is 1.
+std::vector<double> BalancedWeights(std::span<const int64_t> of_class);
 
 // Images of `validation` that are also in `train`, by their hashes.
 struct SharedImages {

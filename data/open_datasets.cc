@@ -10,6 +10,7 @@
 #include "common/base/file.h"
 #include "common/base/memory_budget.h"
 #include "common/settings/option_value.h"
+#include "data/class_sampling.h"
 #include "data/mean_image.h"
 #include "data/readers/image_files.h"
 #include "data/readers/registry.h"
@@ -293,6 +294,9 @@ Result<Datasets> Open(const Experiment::Data& data, const Requests& requests) {
 Result<Datasets> OpenDatasets(const Experiment::Data& data) {
   KUMO_ASSIGN_OR_RETURN(const Requests requests, RequestsFor(data));
   KUMO_ASSIGN_OR_RETURN(Datasets sets, Open(data, requests));
+  if (data.class_shares.given()) {
+    KUMO_ASSIGN_OR_RETURN(sets.sampled, ClassSampling::Make(data.class_shares, sets.train.get()));
+  }
   if (data.subtract_mean) {
     KUMO_RETURN_IF_ERROR(CheckMeanFits(sets));
     KUMO_ASSIGN_OR_RETURN(sets.pixels.mean, MeanImage(*sets.train));
@@ -310,24 +314,36 @@ Result<Datasets> OpenForSurvey(const Experiment::Data& data, DamagedAtOpening* d
   return Open(data, requests);
 }
 
+namespace {
+
+// From the extents of the training files, which both sets share, to those of the parts.
+Status MeasureSplit(const Requests& requests, ExtentsOfDatasets* extents) {
+  const int64_t samples = extents->train.samples;
+  KUMO_RETURN_IF_ERROR(CheckCanBeSplit(requests.train.images, samples));
+  if (requests.AreEqual()) extents->validation.bytes = 0;
+  extents->validation.notes = {};
+  const int64_t validation = ValidationSamples(samples, *requests.validation_share);
+  const auto take = [](int64_t part, int64_t limit, DatasetExtents* of) {
+    of->samples = limit > 0 ? std::min(part, limit) : part;
+    of->bytes += of->samples * static_cast<int64_t>(sizeof(int64_t));
+  };
+  take(samples - validation, requests.train_limit, &extents->train);
+  take(validation, requests.validation_limit, &extents->validation);
+  return OkStatus();
+}
+
+}  // namespace
+
 Result<ExtentsOfDatasets> MeasureDatasets(const Experiment::Data& data) {
   KUMO_ASSIGN_OR_RETURN(const Requests requests, RequestsFor(data));
   ExtentsOfDatasets extents;
   KUMO_ASSIGN_OR_RETURN(extents.train, Measure(*requests.reader, requests.train, data, true));
   KUMO_ASSIGN_OR_RETURN(extents.validation,
                         Measure(*requests.reader, requests.validation, data, false));
-  if (!requests.validation_share) return extents;
-  const int64_t samples = extents.train.samples;
-  KUMO_RETURN_IF_ERROR(CheckCanBeSplit(requests.train.images, samples));
-  if (requests.AreEqual()) extents.validation.bytes = 0;
-  extents.validation.notes = {};
-  const int64_t validation = ValidationSamples(samples, *requests.validation_share);
-  const auto take = [](int64_t part, int64_t limit, DatasetExtents* of) {
-    of->samples = limit > 0 ? std::min(part, limit) : part;
-    of->bytes += of->samples * static_cast<int64_t>(sizeof(int64_t));
-  };
-  take(samples - validation, requests.train_limit, &extents.train);
-  take(validation, requests.validation_limit, &extents.validation);
+  if (requests.validation_share) KUMO_RETURN_IF_ERROR(MeasureSplit(requests, &extents));
+  if (data.class_shares.given()) {
+    extents.train.bytes += ClassSampling::BytesFor(extents.train.samples);
+  }
   return extents;
 }
 

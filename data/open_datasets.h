@@ -18,6 +18,10 @@ namespace kumo {
 struct Datasets {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> validation;
+  // The samples of an epoch by data.class_shares: a view of `train`. Null: all samples of `train`.
+  std::unique_ptr<const Dataset> sampled;
+  // The set that an epoch trains on, as large as `train`.
+  const Dataset& trained() const { return sampled ? *sampled : *train; }
   // Transforms of the training samples, and of the evaluated samples.
   Transforms transforms;
   Transforms validation_transforms;
@@ -30,14 +34,15 @@ struct Datasets {
 // mean image if it is subtracted. File names are relative to data.directory unless they begin with
 // '/'. Without data.validation_images the training files are split (data.validation_share).
 // FailedPrecondition if the directory or data.text is not set, the two sets differ in fields
-// or class names, or a setting does not fit the images (data.mean, data.subtract_mean,
-// data.crop_pad); NotFound if a file is missing, with its setting, its full path and advice how to
-// get known data sets; otherwise the reader's errors. Only Unavailable is temporary.
+// or class names, or a setting does not fit the data (data.mean, data.subtract_mean,
+// data.crop_pad, data.class_shares); NotFound if a file is missing, with its setting, its full path
+// and advice how to get known data sets; otherwise the reader's errors. Only Unavailable is
+// temporary.
 Result<Datasets> OpenDatasets(const Experiment::Data& data);
 
 // Opens both sets to find all damaged images (data/survey.h): whatever data.damaged is, a damaged
 // image is an error of its sample, or is in `damaged` if all images are decoded at the start. No
-// mean image is computed. Otherwise as OpenDatasets.
+// mean image is computed, and data.class_shares is not used. Otherwise as OpenDatasets.
 struct DamagedAtOpening {
   std::vector<std::string> train, validation;  // "FILE: REASON"
 };

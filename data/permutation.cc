@@ -4,8 +4,6 @@
 
 #include <glog/logging.h>
 
-#include "common/base/rng.h"
-
 namespace kumo {
 namespace {
 
@@ -24,14 +22,15 @@ uint64_t Hash(uint64_t value, uint64_t key) {
 }  // namespace
 
 EpochPermutation::EpochPermutation(int64_t samples, uint64_t seed, int64_t epoch)
-    : samples_(samples) {
+    : EpochPermutation(samples, Rng(seed, RngPurpose::kShuffle, static_cast<uint64_t>(epoch))) {}
+
+EpochPermutation::EpochPermutation(int64_t samples, Rng keys) : samples_(samples) {
   CHECK_GE(samples, 1);
   const int bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(samples - 1)));
   low_bits_ = (bits + 1) / 2;
   low_mask_ = (uint64_t{1} << low_bits_) - 1;
   high_mask_ = (uint64_t{1} << (bits - low_bits_)) - 1;
-  Rng rng(seed, RngPurpose::kShuffle, static_cast<uint64_t>(epoch));
-  for (uint64_t& key : keys_) key = rng.NextUint64();
+  for (uint64_t& key : keys_) key = keys.NextUint64();
 }
 
 uint64_t EpochPermutation::Permute(uint64_t value) const {

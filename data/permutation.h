@@ -18,12 +18,16 @@
 #include <array>
 #include <cstdint>
 
+#include "common/base/rng.h"
+
 namespace kumo {
 
 class EpochPermutation {
  public:
   // Requires samples >= 1.
   EpochPermutation(int64_t samples, uint64_t seed, int64_t epoch);
+  // The permutation with the keys of another stream.
+  EpochPermutation(int64_t samples, Rng keys);
 
   int64_t size() const { return samples_; }
   // The sample at `position` of the epoch. Requires 0 <= position < size().

@@ -14,6 +14,7 @@
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
 #include "common/settings/settings_json.h"
+#include "data/class_sampling.h"
 #include "data/commands.h"
 #include "data/contact_sheet.h"
 #include "data/data_summary.h"
@@ -93,7 +94,8 @@ void PrintSet(const char* title, const Shown& set) {
   }
 }
 
-void PrintClasses(const Shown& train, const Shown& validation) {
+// sampling: of the training set; null if each sample is trained once in an epoch.
+void PrintClasses(const Shown& train, const Shown& validation, const ClassSampling* sampling) {
   const int64_t classes = train.dataset.classes();
   if (classes == 0) return;
   size_t width = sizeof "class" - 1;
@@ -101,12 +103,42 @@ void PrintClasses(const Shown& train, const Shown& validation) {
     width = std::max(width, ClassName(train.dataset, c).size());
   }
   const int columns = static_cast<int>(width);
-  std::printf("%-*s  %10s  %10s\n", columns, "class", "training", "validation");
+  std::printf("%-*s  %10s  %10s%s\n", columns, "class", "training", "validation",
+              sampling == nullptr ? "" : "   per epoch");
   for (int64_t c = 0; c < classes; ++c) {
-    std::printf("%-*s  %10lld  %10lld\n", columns, ClassName(train.dataset, c).c_str(),
+    std::printf("%-*s  %10lld  %10lld", columns, ClassName(train.dataset, c).c_str(),
                 static_cast<long long>(train.summary.of_class[c]),
                 static_cast<long long>(validation.summary.of_class[c]));
+    if (sampling != nullptr) std::printf("  %10lld", static_cast<long long>(sampling->DrawsOf(c)));
+    std::printf("\n");
   }
+}
+
+// Empty for a text, whose tokens are no classes.
+std::vector<double> WeightsFor(const Shown& train) {
+  if (FindField(train.dataset.fields(), kTokensField) >= 0) return {};
+  return BalancedWeights(train.summary.of_class);
+}
+
+// Prints weights for classes that differ by more than a factor of 2.
+void PrintBalance(const Shown& train) {
+  const std::vector<double> weights = WeightsFor(train);
+  if (weights.empty()) return;
+  const std::vector<int64_t>& counts = train.summary.of_class;
+  const int64_t most = std::ranges::max(counts);
+  int64_t least = most;
+  for (const int64_t count : counts) least = count > 0 ? std::min(least, count) : least;
+  if (most <= 2 * least) return;
+  std::printf(
+      "note        the largest class has %.3g times as many samples as the smallest; to "
+      "balance them,\n            set data.class_shares = equal, or in the network's "
+      "loss\n            class_weights: [",
+      static_cast<double>(most) / static_cast<double>(least));
+  const char* separator = "";
+  for (const double weight : weights) {
+    std::printf("%s%.4g", std::exchange(separator, ", "), weight);
+  }
+  std::printf("]\n");
 }
 
 JsonArray NumbersOf(std::span<const double> values) {
@@ -127,12 +159,15 @@ JsonFields ToFields(const LeftOut& left_out) {
       .Add("empty_classes", ToJsonArray(left_out.empty_classes));
 }
 
-JsonFields ToFields(const Shown& set) {
+// sampling: of the set, or null.
+JsonFields ToFields(const Shown& set, const ClassSampling* sampling) {
   JsonArray classes;
   for (int64_t c = 0; c < set.dataset.classes(); ++c) {
     JsonFields one;
     if (!set.dataset.class_names().empty()) one.Add("name", set.dataset.class_names()[c]);
-    classes.Add(one.Add("samples", set.summary.of_class[c]));
+    one.Add("samples", set.summary.of_class[c]);
+    if (sampling != nullptr) one.Add("per_epoch", sampling->DrawsOf(c));
+    classes.Add(one);
   }
   return JsonFields()
       .Add("name", set.dataset.name())
@@ -165,9 +200,10 @@ Result<Contents> ReadContents(const Experiment::Data& data) {
   contents.of_train = contents.survey.train;
   contents.of_validation = contents.survey.validation;
   if (contents.survey.damaged() == 0 || data.damaged == DamagedImages::kRefuse) return contents;
-  Experiment::Data without_mean = data;
-  without_mean.subtract_mean = false;
-  KUMO_ASSIGN_OR_RETURN(contents.replaced, OpenDatasets(without_mean));
+  Experiment::Data sets_only = data;
+  sets_only.subtract_mean = false;
+  sets_only.class_shares = {};
+  KUMO_ASSIGN_OR_RETURN(contents.replaced, OpenDatasets(sets_only));
   const auto summarise = [&](const Dataset& dataset) {
     return Summarise(dataset, {.threads = data.threads,
                                .progress = [&](int64_t read) { show(read, dataset.size()); }});
@@ -191,18 +227,30 @@ JsonArray DamagedOf(const DataSurvey& survey) {
   return damaged;
 }
 
-// Prints the data also if samples are damaged; the damage is an error if it ends a job.
+// Of the training set; null without data.class_shares.
+Result<std::unique_ptr<ClassSampling>> SamplingOf(const Experiment::Data& data,
+                                                  const Dataset& train) {
+  std::unique_ptr<ClassSampling> none;
+  if (!data.class_shares.given()) return none;
+  return ClassSampling::Make(data.class_shares, &train);
+}
+
+// Prints the data also if samples are damaged or a class lacks samples; both are errors if they end
+// a job.
 Status Show(const Arguments& arguments) {
   KUMO_ASSIGN_OR_RETURN(const Experiment experiment,
                         ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ)));
   KUMO_ASSIGN_OR_RETURN(Contents contents, ReadContents(experiment.data));
   const DataSurvey& survey = contents.survey;
   const bool refuses = experiment.data.damaged == DamagedImages::kRefuse;
-  const Status damage = refuses ? DamageIn(survey) : OkStatus();
   const Datasets& sets = contents.sets();
+  const auto sampling = SamplingOf(experiment.data, *sets.train);
+  const ClassSampling* const draws_from = sampling.ok() ? sampling->get() : nullptr;
+  Status problem = refuses ? DamageIn(survey) : OkStatus();
+  if (problem.ok()) problem = sampling.status();
   const Shown train{*sets.train, sets.fields(), std::move(contents.of_train)};
   const Shown validation{*sets.validation, sets.fields(), std::move(contents.of_validation)};
-  const bool draws = !arguments.sheet.empty() && damage.ok();
+  const bool draws = !arguments.sheet.empty() && problem.ok();
   if (draws) {
     KUMO_ASSIGN_OR_RETURN(const ContactSheet sheet,
                           DrawContactSheet(sets, experiment.job.seed, arguments.columns));
@@ -210,16 +258,19 @@ Status Show(const Arguments& arguments) {
   }
   if (arguments.json) {
     JsonFields fields;
-    fields.Add("train", ToFields(train)).Add("validation", ToFields(validation));
+    fields.Add("train", ToFields(train, draws_from));
+    fields.Add("validation", ToFields(validation, nullptr));
+    fields.Add("balanced_weights", NumbersOf(WeightsFor(train)));
     fields.Add("damaged", DamagedOf(survey));
     fields.Add("validation_images_in_both", survey.in_both.images);
     if (draws) fields.Add("sheet", arguments.sheet);
     std::printf("%s\n", fields.object().c_str());
-    return damage;
+    return problem;
   }
   PrintSet("training", train);
   PrintSet("validation", validation);
-  PrintClasses(train, validation);
+  PrintClasses(train, validation, draws_from);
+  if (!experiment.data.class_shares.given()) PrintBalance(train);
   PrintDamaged(survey);
   if (!refuses && survey.damaged() > 0) {
     std::printf("note        the next image takes the place of each damaged one\n");
@@ -228,7 +279,7 @@ Status Show(const Arguments& arguments) {
     std::printf("note        %s\n", note.c_str());
   }
   if (draws) std::printf("sheet       %s\n", arguments.sheet.c_str());
-  return damage;
+  return problem;
 }
 
 }  // namespace

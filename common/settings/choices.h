@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/choice.h"
 #include "common/base/status.h"
@@ -30,6 +31,14 @@ enum class Precision { kFp32, kBf16, kFp16 };
 inline constexpr Choice<Precision> kPrecisions[] = {
     {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}};
 constexpr std::span<const Choice<Precision>> ChoicesOf(Precision) { return kPrecisions; }
+
+// Shares of the classes among the training samples of an epoch: data.class_shares.
+struct ClassShares {
+  bool equal = false;
+  std::vector<double> of_class = {};  // proportions; empty unless they are given
+  bool given() const { return equal || !of_class.empty(); }
+  bool operator==(const ClassShares&) const = default;
+};
 
 // Reader of data files: data.reader.
 enum class DataReader { kIdx, kImageFolder, kImageMap, kCifar, kCtf, kText };

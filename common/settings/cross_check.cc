@@ -88,10 +88,31 @@ class Checker {
       Problem("data.classes", " = 0: labels of " + reader +
                                   " are classes, not numbers; set it to the number of classes");
     }
+    CheckClassShares(reader);
     if (e_.data.image_size.empty()) return;
     const Status status = ParseImageExtents(e_.data.image_size).status();
     if (!status.ok()) {
       Problem("data.image_size", " = " + e_.data.image_size + ": " + status.message());
+    }
+  }
+
+  void CheckClassShares(const std::string& reader) {
+    const ClassShares& shares = e_.data.class_shares;
+    if (!shares.given()) return;
+    const std::string value = " = " + WriteValue(shares) + ": ";
+    if (TraitsOf(e_.data.reader).samples == SampleKind::kTokens) {
+      Problem("data.class_shares",
+              value + "samples of " + reader + " have no classes; remove the setting");
+    } else if (e_.data.classes == 0) {
+      Problem("data.class_shares", value +
+                                       "with data.classes = 0 labels are numbers, and samples have "
+                                       "no classes; remove the setting");
+    } else if (!shares.equal && std::ssize(shares.of_class) != e_.data.classes) {
+      Problem("data.class_shares", value + "there must be " + std::to_string(e_.data.classes) +
+                                       " numbers (data.classes), not " +
+                                       std::to_string(shares.of_class.size()));
+    } else if (!shares.equal && std::ranges::max(shares.of_class) == 0) {
+      Problem("data.class_shares", value + "must not all be 0");
     }
   }
 

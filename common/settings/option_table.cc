@@ -312,6 +312,14 @@ std::vector<Option> Rows() {
        .effect = kData, .also = "num_classes n_classes",
        .help = "Number of classes, at least 2; labels are below it, and below 256 in IDX files; 0: "
                "labels are numbers, for mean_squared_error (reader ctf)"},
+      {KUMO_SETTING(data.class_shares),
+       .allowed = {.min = 0, .text = "equal, or a number of at least 0 for each class"},
+       .effect = kResult,
+       .also = "class_weights class_balance balanced balance oversample undersample sampler "
+               "weighted_sampler weighted_random_sampler",
+       .help = "Shares of the classes among the training samples of an epoch, which keeps its "
+               "length; equal: all classes equally often; numbers: in these proportions; empty: "
+               "each sample once in an epoch"},
       {KUMO_SETTING(data.train_limit), .unit = "samples", .allowed = Between(0, kAnyCount),
        .effect = kFiles, .also = "limit max_samples num_samples subset num_examples",
        .help = "Limit of training samples, the first of the set; 0: all"},

@@ -14,6 +14,8 @@
 namespace kumo {
 namespace {
 
+constexpr std::string_view kEqualShares = "equal";
+
 template <typename T>
 std::string Shortest(T number) {
   char buffer[64];
@@ -153,6 +155,14 @@ Status ReadValue(std::string_view text, const Allowed& allowed, ResumeFrom* valu
   return OkStatus();
 }
 
+Status ReadValue(std::string_view text, const Allowed& allowed, ClassShares* value) {
+  ClassShares shares;
+  shares.equal = text == kEqualShares;
+  if (!shares.equal && !ReadList(text, allowed, &shares.of_class).ok()) return MustBe("", allowed);
+  *value = std::move(shares);
+  return OkStatus();
+}
+
 Status ReadValue(std::string_view text, const Allowed& allowed, std::vector<double>* value) {
   return ReadList(text, allowed, value);
 }
@@ -169,6 +179,9 @@ std::string WriteValue(double value) { return Shortest(value); }
 std::string WriteValue(const std::string& value) { return value; }
 std::string WriteValue(const Device& value) { return value.ToString(); }
 std::string WriteValue(const ResumeFrom& value) { return value.ToString(); }
+std::string WriteValue(const ClassShares& value) {
+  return value.equal ? std::string(kEqualShares) : WriteValue(value.of_class);
+}
 std::string WriteValue(const std::vector<double>& value) {
   std::vector<std::string> words;
   for (const double number : value) words.push_back(Shortest(number));

@@ -45,6 +45,8 @@ Status ReadValue(std::string_view text, const Allowed& allowed, double* value);
 Status ReadValue(std::string_view text, const Allowed& allowed, std::string* value);
 Status ReadValue(std::string_view text, const Allowed& allowed, Device* value);
 Status ReadValue(std::string_view text, const Allowed& allowed, ResumeFrom* value);
+// "equal", or a list of proportions.
+Status ReadValue(std::string_view text, const Allowed& allowed, ClassShares* value);
 // Lists are separated by commas; spaces around an element do not count; "" is the empty list.
 Status ReadValue(std::string_view text, const Allowed& allowed, std::vector<double>* value);
 Status ReadValue(std::string_view text, const Allowed& allowed, std::vector<std::string>* value);
@@ -70,6 +72,7 @@ std::string WriteValue(double value);
 std::string WriteValue(const std::string& value);
 std::string WriteValue(const Device& value);
 std::string WriteValue(const ResumeFrom& value);
+std::string WriteValue(const ClassShares& value);
 std::string WriteValue(const std::vector<double>& value);
 std::string WriteValue(const std::vector<std::string>& value);
 template <HasChoices E>

@@ -314,6 +314,12 @@ class CtfDataset final : public Dataset {
   int64_t size() const override { return std::ssize(labels_) / fields_[kLabel].bytes(); }
   const Fields& fields() const override { return fields_; }
   int classes() const override { return classes_; }
+  std::vector<int32_t> SampleClasses() const override {
+    std::vector<int32_t> classes(classes_ > 0 ? size() : 0);
+    if (classes_ > 0)
+      std::ranges::copy(labels_, std::as_writable_bytes(std::span(classes)).begin());
+    return classes;
+  }
   const std::string& name() const override { return name_; }
   bool in_memory() const override { return true; }
   Status ReadKey(const SampleKey& key, Sample* sample) const override {

@@ -15,18 +15,18 @@ namespace {
 constexpr uint64_t kMaxMapBytes = uint64_t{4} << 30;
 constexpr std::string_view kInArchive = "@/";
 
-struct Line {
+struct MapLine {
   std::string_view path;
   int32_t label = 0;
 };
 
 // Parses a line; errors describe the fault only.
-Result<Line> Parse(std::string_view text, int classes) {
+Result<MapLine> Parse(std::string_view text, int classes) {
   const size_t tab = text.rfind('\t');
   if (tab == text.npos || tab == 0) {
     return InvalidArgument("expected an image path, a tab and a class number");
   }
-  Line line{text.substr(0, tab)};
+  MapLine line{text.substr(0, tab)};
   const std::string_view number = text.substr(tab + 1);
   line.label = ParseNumber<int>(number).value_or(-1);
   if (line.label < 0) {
@@ -79,7 +79,7 @@ Result<ImageSet> SamplesInMap(const ReaderRequest& request) {
     }
     if (text.ends_with('\r')) text.remove_suffix(1);
     if (text.empty()) continue;
-    const Result<Line> line = Parse(text, request.classes);
+    const Result<MapLine> line = Parse(text, request.classes);
     if (!line.ok()) return InvalidArgument(where + line.status().message());
     std::string path(line->path);
     if (const size_t at = path.find(kInArchive); at != path.npos) path.erase(at, 1);

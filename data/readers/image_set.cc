@@ -360,6 +360,7 @@ Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest&
     dataset = std::make_unique<MemoryDataset>(set.name, target.extents, request.classes,
                                               std::move(own), std::move(labels));
   }
+  if (damaged > 0) dataset->SetSampleClasses(std::move(set.labels));
   dataset->NameClasses(std::move(set.class_names));
   dataset->Note(std::move(set.notes));
   return std::unique_ptr<Dataset>(std::move(dataset));

@@ -60,6 +60,7 @@ class ImagesOnDemand final : public Dataset {
   const Fields& fields() const override { return fields_; }
   int classes() const override { return classes_; }
   std::span<const std::string> class_names() const override { return set_.class_names; }
+  std::vector<int32_t> SampleClasses() const override { return set_.labels; }
   const DataNotes& notes() const override { return set_.notes; }
   const std::string& name() const override { return set_.name; }
   // DataLoss, InvalidArgument or Unavailable, with the file, if an image is damaged, of another

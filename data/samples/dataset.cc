@@ -77,6 +77,11 @@ void MemoryDataset::NameClasses(std::vector<std::string> names) {
   class_names_ = std::move(names);
 }
 
+void MemoryDataset::SetSampleClasses(std::vector<int32_t> classes) {
+  CHECK_EQ(std::ssize(classes), size()) << name_;
+  sample_classes_ = std::move(classes);
+}
+
 void MemoryDataset::LetGo(Range samples) const {
   if (file_) file_->LetGo(Images(samples));
 }

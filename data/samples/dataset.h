@@ -36,6 +36,9 @@ class Dataset {
   virtual int classes() const = 0;
   // Class names by number; empty if the files have none.
   virtual std::span<const std::string> class_names() const { return {}; }
+  // Class of each sample, without reading any; empty if samples have no class of their own. An
+  // image that is replaced because it is damaged keeps its class here.
+  virtual std::vector<int32_t> SampleClasses() const { return {}; }
   // Things that the owner of the data may not have intended.
   virtual const DataNotes& notes() const;
   // Name for messages: the source of the samples.
@@ -78,7 +81,7 @@ Fields LabelledImage(std::vector<int64_t> extents);
 // In-memory dataset of labelled images, one byte per pixel. It owns the pixels or maps them from a
 // file.
 //
-// Immutable and thread-safe after NameClasses and Note.
+// Immutable and thread-safe after NameClasses, SetSampleClasses and Note.
 class MemoryDataset final : public Dataset {
  public:
   // Requires pixels for each label, at least one sample, and labels in [0, classes): readers check
@@ -92,6 +95,8 @@ class MemoryDataset final : public Dataset {
 
   // Call it before the dataset is shared. Requires a name per class, or none.
   void NameClasses(std::vector<std::string> names);
+  // Likewise, if they differ from the labels. Requires a class per sample.
+  void SetSampleClasses(std::vector<int32_t> classes);
   // Likewise.
   void Note(DataNotes notes) { notes_ = std::move(notes); }
 
@@ -99,6 +104,9 @@ class MemoryDataset final : public Dataset {
   const Fields& fields() const override { return fields_; }
   int classes() const override { return classes_; }
   std::span<const std::string> class_names() const override { return class_names_; }
+  std::vector<int32_t> SampleClasses() const override {
+    return sample_classes_.empty() ? labels_ : sample_classes_;
+  }
   const DataNotes& notes() const override { return notes_; }
   const std::string& name() const override { return name_; }
   // Never fails, and copies nothing.
@@ -117,6 +125,7 @@ class MemoryDataset final : public Dataset {
   const std::shared_ptr<const MappedFile> file_;
   const std::span<const uint8_t> pixels_;
   const std::vector<int32_t> labels_;
+  std::vector<int32_t> sample_classes_;  // empty: the labels
   std::vector<std::string> class_names_;
   DataNotes notes_;
 };

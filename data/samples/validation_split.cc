@@ -44,6 +44,13 @@ class PartOfDataset final : public Dataset {
   const Fields& fields() const override { return whole_->fields(); }
   int classes() const override { return whole_->classes(); }
   std::span<const std::string> class_names() const override { return whole_->class_names(); }
+  std::vector<int32_t> SampleClasses() const override {
+    const std::vector<int32_t> of_whole = whole_->SampleClasses();
+    std::vector<int32_t> classes;
+    if (of_whole.empty()) return classes;
+    for (const int64_t sample : samples_) classes.push_back(of_whole[sample]);
+    return classes;
+  }
   // Those of the whole set, once.
   const DataNotes& notes() const override {
     return part_ == SplitPart::kTraining ? whole_->notes() : Dataset::notes();

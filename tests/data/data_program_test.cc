@@ -183,6 +183,29 @@ TEST_F(ShowTest, ImagesThatAreInBothSetsAreNoted) {
                                          "training set"));
 }
 
+TEST_F(ShowTest, UnequalClassesGetWeightsAndShares) {
+  EXPECT_THAT(Show("").output, testing::Not(HasSubstr("class_weights")));
+  const test::NamedFiles files = test::ClassFolders(9, 2, {3, 4, 4});
+  for (const size_t i : {3, 5, 7}) std::filesystem::remove(scratch_ / "train/" + files[i].first);
+  EXPECT_THAT(Show("").output, AllOf(HasSubstr("5 times as many samples as the smallest"),
+                                     HasSubstr("data.class_shares = equal"),
+                                     HasSubstr("class_weights: [0.6, 3]\n")));
+  EXPECT_THAT(Show("--json").output, HasSubstr(R"("balanced_weights":[0.6,3])"));
+  const std::string equal = "--set data.class_shares=equal ";
+  EXPECT_THAT(Show(equal).output, AllOf(testing::ContainsRegex("0 class0 +5 +2 +3\n"),
+                                        testing::ContainsRegex("1 class1 +1 +1 +3\n"),
+                                        testing::Not(HasSubstr("class_weights"))));
+  EXPECT_THAT(Show(equal + "--json").output,
+              HasSubstr(R"({"name":"class1","samples":1,"per_epoch":3}])"));
+  const auto refused = Show("--set data.class_shares=100,1");
+  EXPECT_EQ(refused.exit_code, 78);
+  EXPECT_THAT(
+      refused.output,
+      AllOf(testing::ContainsRegex("1 class1 +1 +1\n"),
+            HasSubstr("data.class_shares = 100, 1, but of the 6 samples of an epoch class 1 "
+                      "(class1) would get none")));
+}
+
 TEST_F(ShowTest, CountsTheTokensOfAText) {
   const std::string text = "abab\nabab\nabab\nabab\n";
   test::WriteFile(scratch_ / "my.txt", test::Bytes(text.begin(), text.end()));

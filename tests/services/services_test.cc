@@ -143,6 +143,7 @@ class ServicesTest : public testing::Test {
     e.job.epochs = 4;
     e.network.file = scratch_ / "tiny.pbtxt";
     e.data.directory = scratch_ / "data";
+    e.data.class_shares.equal = true;
     e.sync.mode = SyncMode::kBlock;
     e.sync.partitions = 4;
     e.sync.minibatch = 5;

@@ -38,7 +38,7 @@ Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job
                              .prefetch = job_.rooms.train.ahead,
                              .threads = experiment_.data.threads,
                              .transforms = job_.datasets.transforms};
-  train_.emplace(job_.datasets.train.get(), options);
+  train_.emplace(&job_.datasets.trained(), options);
   options = {.order = BatchOrder::kSequential,
              .minibatch = job_.rooms.validation.samples,
              .prefetch = job_.rooms.validation.ahead,

@@ -90,6 +90,7 @@ TEST(Continuation, WhatIsOnlyLookedAtFromNowOnMayChangeAtAnyRound) {
         [](Experiment* e) { e->evaluation.every_epochs = 2; },
         [](Experiment* e) { e->data.crop_pad = 2; },
         [](Experiment* e) { e->data.damaged = DamagedImages::kSkip; },
+        [](Experiment* e) { e->data.class_shares.equal = true; },
         [](Experiment* e) { e->data.train_images = "others"; },
         [](Experiment* e) { e->data.train_limit = 70; },
         [](Experiment* e) { e->network.file = "renamed.pbtxt"; },

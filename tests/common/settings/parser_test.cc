@@ -142,6 +142,29 @@ TEST_F(ParserTest, AValidationShareAloneSplitsTheTrainingSet) {
   EXPECT_THAT(text.notes, ElementsAre());
 }
 
+TEST_F(ParserTest, ClassSharesAreOneForEachClass) {
+  const auto shares = [&](std::vector<std::string> sets) { return Load(kNetwork, sets); };
+  EXPECT_FALSE(Load(kNetwork).experiment.data.class_shares.given());
+  EXPECT_TRUE(shares({"data.class_shares=equal"}).experiment.data.class_shares.equal);
+  const LoadedExperiment listed = shares({"data.class_shares=1, 0,2.5", "data.classes=3"});
+  EXPECT_THAT(listed.problems, ElementsAre());
+  EXPECT_THAT(listed.experiment.data.class_shares.of_class, ElementsAre(1, 0, 2.5));
+  for (const char* bad : {"even", "1,-1", "1,,2", "1,nan", "1,inf", "equal,1"}) {
+    EXPECT_THAT(shares({std::string("data.class_shares=") + bad}).problems,
+                ElementsAre(HasSubstr("must be equal, or a number of at least 0 for each class")))
+        << bad;
+  }
+  EXPECT_THAT(Load("[network]\nfile = net.pbtxt\n[data]\nclass_shares = 1,2\n").problems,
+              ElementsAre(path_ + ":4: data.class_shares = 1, 2: there must be 10 numbers "
+                                  "(data.classes), not 2"));
+  EXPECT_THAT(shares({"data.class_shares=0,0", "data.classes=2"}).problems,
+              ElementsAre(HasSubstr("must not all be 0")));
+  EXPECT_THAT(shares({"data.class_shares=equal", "data.classes=0", "data.reader=ctf"}).problems,
+              ElementsAre(HasSubstr("samples have no classes; remove the setting")));
+  EXPECT_THAT(shares({"data.class_shares=equal", "data.reader=text", "data.text=t"}).problems,
+              ElementsAre(HasSubstr("reader text have no classes; remove the setting")));
+}
+
 TEST_F(ParserTest, NetworkOfTheFileIsRelativeToTheFileAndOfTheCommandLineIsNot) {
   EXPECT_EQ(Load("[network]\nfile = ../zoo/n.pbtxt\n").experiment.network.file,
             std::filesystem::path(folder_ + "/../zoo/n.pbtxt").lexically_normal());

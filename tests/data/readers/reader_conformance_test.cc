@@ -151,6 +151,14 @@ TEST_P(ReaderConformanceTest, LabelsLieInsideTheClasses) {
   }
 }
 
+TEST_P(ReaderConformanceTest, ClassesOfSamplesAreTheirLabels) {
+  for (const SampleFiles& files : files_) {
+    const auto dataset = Open(files);
+    ASSERT_TRUE(dataset.ok());
+    EXPECT_EQ(dataset.value()->SampleClasses(), test::ReadAll(*dataset.value()).labels);
+  }
+}
+
 TEST_P(ReaderConformanceTest, AnySubsetInAnyOrderReadsTheSameSamples) {
   const auto opened = Open(files_.front());
   ASSERT_TRUE(opened.ok());

@@ -170,7 +170,7 @@ class TrainerTest : public testing::Test {
         Net::Make(*LoadNetwork(e.network.file), e.sync.minibatch, backend.get()).value();
     std::vector<float> gradients(worker.layout().size());
     ASSERT_TRUE(net->Bind(worker.layout(), weights->data(), gradients.data()).ok());
-    BatchStream stream(worker.trainer->datasets().train.get(),
+    BatchStream stream(&worker.trainer->datasets().trained(),
                        {.order = BatchOrder::kShuffled,
                         .seed = e.job.seed,
                         .minibatch = e.sync.minibatch,
