@@ -6,7 +6,6 @@
 
 #include "cli/arguments/environment.h"
 #include "cli/arguments/problems.h"
-#include "cli/arguments/shell_word.h"
 #include "cli/command.h"
 #include "cli/launch/data_check.h"
 #include "cli/launch/job_arguments.h"
@@ -15,6 +14,7 @@
 #include "cli/launch/worker_check.h"
 #include "common/base/memory_budget.h"
 #include "common/base/process/exit_report.h"
+#include "common/base/shell_word.h"
 #include "common/settings/experiment_text.h"
 #include "common/settings/option_pages.h"
 #include "common/settings/settings_json.h"

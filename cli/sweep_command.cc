@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cli/arguments/problems.h"
-#include "cli/arguments/shell_word.h"
 #include "cli/command.h"
 #include "cli/launch/child_process.h"
 #include "cli/launch/preflight.h"
@@ -22,6 +21,7 @@
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
 #include "common/base/process/signals.h"
+#include "common/base/shell_word.h"
 #include "common/base/text.h"
 #include "common/settings/config_file.h"
 #include "common/settings/experiment_text.h"

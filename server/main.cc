@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "common/base/process/process_limits.h"
 #include "common/base/process/process_start.h"
 #include "common/base/process/signals.h"
+#include "common/base/shell_word.h"
 #include "common/base/version.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
@@ -84,16 +84,6 @@ void SayContinuation(const checkpoint::Continuation& continuation, RunRecorder* 
   run.notes = {continuation.notes().begin(), continuation.notes().end()};
   recorder->Record(run);
   for (const std::string& line : LinesOf(continuation)) recorder->Say("from now on: " + line);
-}
-
-// A word of a shell's command.
-std::string ShellWord(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+@%";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 // The command that goes on from before the divergence of a job, at a tenth of the learning rate.

@@ -2,6 +2,7 @@
 
 #include "common/checkpoint/source_checkpoint.h"
 #include "common/job/shard_map.h"
+#include "common/settings/config_file.h"
 #include "common/settings/option_table.h"
 
 namespace kumo {
@@ -41,12 +42,8 @@ void JobArguments::PassOn() {
   // does not.
   PosixFileSystem files;
   const Result<CheckpointFolder> found = FindCheckpointAt(files, from);
-  std::string set = "network.initial_weights=";
-  for (const char c : found.ok() ? found->path() : from) {
-    if (c == '$') set += c;  // escapes variables
-    set += c;
-  }
-  experiment.sets.push_back(std::move(set));
+  experiment.sets.push_back("network.initial_weights=" +
+                            WithoutVariables(found.ok() ? found->path() : from));
 }
 
 PlannedJob PlanJob(const CliEnvironment& environment, const JobArguments& args) {

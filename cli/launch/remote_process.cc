@@ -14,9 +14,9 @@
 #include <optional>
 #include <system_error>
 
-#include "cli/arguments/shell_word.h"
 #include "cli/launch/child_process.h"
 #include "common/base/file.h"
+#include "common/base/shell_word.h"
 
 namespace kumo {
 namespace {

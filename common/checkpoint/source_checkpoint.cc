@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "common/base/shell_word.h"
 #include "common/checkpoint/checkpoint.h"
 
 namespace kumo {
@@ -21,9 +22,10 @@ std::string HowToConvert(const std::string& path) {
   if (std::ranges::count(kOfPyTorch, ending) > 0) {
     return "; " + ending +
            " is PyTorch's format, which Kumo does not read; convert a state_dict: " +
-           "python3 -c \"import torch; from safetensors.torch import save_file; " +
-           "save_file(torch.load('" + path + "', map_location='cpu', weights_only=True), '" +
-           file.stem().string() + ".safetensors')\" (docs/export.md)";
+           "python3 -c \"import sys, torch; from safetensors.torch import save_file; " +
+           "save_file(torch.load(sys.argv[1], map_location='cpu', weights_only=True), " +
+           "sys.argv[2])\" " + ShellWord(path) + " " +
+           ShellWord(file.stem().string() + ".safetensors") + " (docs/export.md)";
   }
   if (std::ranges::count(kOfOthers, ending) > 0) {
     return "; " + ending +

@@ -9,6 +9,7 @@
 
 #include "common/base/did_you_mean.h"
 #include "common/base/printable.h"
+#include "common/base/shell_word.h"
 #include "common/settings/command_line_pages.h"
 #include "common/settings/key_advice.h"
 
@@ -121,7 +122,8 @@ Status CommandLine::UnknownOption(const std::string& given,
   std::string sets;
   for (const std::string& key :
        takes_settings_ ? SettingsNamed(name) : std::vector<std::string>()) {
-    sets += (sets.empty() ? "" : " or ") + ("--set " + key + "=" + GivenValue(name, args));
+    sets +=
+        (sets.empty() ? "" : " or ") + ("--set " + ShellWord(key + "=" + GivenValue(name, args)));
   }
   if (!sets.empty()) {
     return InvalidArgument("unknown option " + CutInTheMiddle(name, kLongestNamed) +

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/arguments/shell_word.h"
 #include "common/base/address.h"
 #include "common/base/process/output_lock.h"
+#include "common/base/shell_word.h"
 #include "tests/cli/kumo_runner.h"
 
 namespace kumo {

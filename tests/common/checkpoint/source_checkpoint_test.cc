@@ -44,8 +44,9 @@ TEST(SourceFolder, IsACheckpointsOrTheNewestGoodOneOfAJob) {
   EXPECT_EQ(found(named), named);
   EXPECT_EQ(found(named + "/"), named);
   EXPECT_THAT(found("/nowhere"), HasSubstr("/nowhere is neither a checkpoint's folder"));
-  EXPECT_THAT(found("a/net.pt"), HasSubstr("torch.load('a/net.pt', map_location='cpu'"));
-  EXPECT_THAT(found("a/net.pt"), HasSubstr("'net.safetensors')"));
+  EXPECT_THAT(found("a/net.pt"), HasSubstr("sys.argv[2])\" a/net.pt net.safetensors (docs"));
+  EXPECT_THAT(found("a/my net's.pt"),
+              HasSubstr(R"sh([2])" 'a/my net'\''s.pt' 'my net'\''s.safetensors' (docs)sh"));
   EXPECT_THAT(found("net.h5"), HasSubstr("numpy.savez"));
 }
 

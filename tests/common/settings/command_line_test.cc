@@ -75,6 +75,7 @@ TEST(CommandLine, AnOptionThatIsASettingIsRefusedWithTheWayToSetIt) {
   };
   EXPECT_EQ(refusal({"--epochs", "5"}),
             "unknown option --epochs; it is a setting of the experiment: write --set job.epochs=5");
+  EXPECT_THAT(refusal({"--epochs", "5 or 6"}), HasSubstr("write --set 'job.epochs=5 or 6'"));
   EXPECT_THAT(refusal({"--lr=0.1"}), HasSubstr("write --set schedule.learning_rate=0.1"));
   EXPECT_THAT(refusal({"--batch-size", "--lr"}), HasSubstr("write --set sync.minibatch=VALUE"));
   EXPECT_THAT(refusal({"--sync.block", "7"}), HasSubstr("write --set sync.block=7"));
