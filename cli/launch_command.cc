@@ -89,15 +89,20 @@ Preflight LookAhead(const LaunchArguments& args, const PlannedJob& job) {
   if (!preflight.problems.empty()) return preflight;
   if (!args.hosts.empty()) {
     CheckHosts(args, &preflight);
+    // This machine may lack the files that the hosts have: then the hosts tell what is wrong.
+    Preflight here;
+    MemoryByWorker(args.job, job, &here);
+    preflight.notes.insert(preflight.notes.end(), here.notes.begin(), here.notes.end());
     return preflight;
   }
   const Status here = IsForOneMachine(job.loaded.experiment);
   if (!here.ok()) preflight.problems.push_back(here);
   PosixFileSystem files;
   CheckStart(args.job, job, /*size=*/{}, &files, &preflight);
-  const Result<MemoryRoom> room = RoomOnMachine();
-  if (room.ok() && preflight.problems.empty()) {
-    CheckMemory(job, MemoryByWorker(args.job, job, &preflight), *room, &preflight);
+  if (!preflight.problems.empty()) return preflight;
+  const JobSize size = MemoryByWorker(args.job, job, &preflight);
+  if (const Result<MemoryRoom> room = RoomOnMachine(); room.ok()) {
+    CheckMemory(job, size, *room, &preflight);
   }
   return preflight;
 }

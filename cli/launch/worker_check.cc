@@ -12,6 +12,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "cli/launch/child_process.h"
+#include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
 
 namespace kumo {
@@ -145,7 +146,11 @@ JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job, Prefligh
   }
   std::string output;
   const Result<ChildEnd> end = RunChild(spec, &output);
-  if (!end.ok() || end->code != 0) return {};
+  if (!end.ok()) return {};
+  if (end->code == static_cast<int>(ExitCode::kBadConfiguration)) {
+    result->problems.push_back(ErrorOf("kumo-worker --memory", *end, output));
+  }
+  if (end->code != 0) return {};
   std::vector<std::string> lines;
   const JobSize size = SizeIn(output, &lines);
   for (const std::string& line : lines) {

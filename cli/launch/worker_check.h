@@ -12,9 +12,9 @@ namespace kumo {
 // describes them in *result.
 JobSize CheckByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result);
 
-// The memory needs of the job's processes, which kumo-worker computes in a moment. Empty if it
-// cannot; the started processes then report the reason. Adds the worker's warnings about the data
-// to result->notes.
+// The memory needs of the job's processes, which kumo-worker computes in a moment; empty if it
+// cannot. Adds its warnings about the data to result->notes. A network or data that it cannot read
+// (78) are a problem; the started processes report other reasons.
 JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result);
 
 }  // namespace kumo

@@ -113,6 +113,15 @@ TEST_F(LaunchTest, JsonTellsHowTheJobEnded) {
   EXPECT_THAT(field(ended, "problems").list_value().values(0).string_value(), HasSubstr("lr"));
 }
 
+TEST_F(LaunchTest, DataThatNoWorkerCanReadAreNamedBeforeAnythingStarts) {
+  Script("worker", "exit 78 kumo-worker: data.train_images = x: no such file");
+  const Ended ended = Run(Launch());
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_EQ(ended.last_line, "kumo launch: data.train_images = x: no such file");
+  EXPECT_TRUE(Starts("server-0").empty());
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/out"));
+}
+
 TEST_F(LaunchTest, WhatServerZeroWarnsOfIsToldWhileTheJobRuns) {
   ScriptAll("follow server-0 75");
   Script("server-0", "warn 75 worker-7 is lost");

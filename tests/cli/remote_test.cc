@@ -145,6 +145,16 @@ TEST_F(LaunchOnHostsTest, EachProcessIsStartedOnItsHost) {
     EXPECT_EQ(Starts(name).size(), 1) << name;
 }
 
+TEST_F(LaunchOnHostsTest, NotesAboutTheDataAreThoseOfThisMachineIfItHasThem) {
+  Script("worker", "exit 0 warning: left out: 3 files (.webp 3)");
+  EXPECT_THAT(Run(Launch({"--hosts", "alpha,beta"})).out,
+              HasSubstr("note  left out: 3 files (.webp 3)\n"));
+  // "--version" of this machine and of the hosts, and then "--memory".
+  Script("worker", "exit 0\nexit 0\nexit 0\nexit 78 no such file");
+  std::filesystem::remove(Path("worker.starts"));
+  EXPECT_EQ(Run(Launch({"--hosts", "alpha,beta"})).code, 0);
+}
+
 TEST_F(LaunchOnHostsTest, WhatFailsIsNamedWithItsHost) {
   Script("server-0", "run 75");
   Script("worker-0", "run 75");
