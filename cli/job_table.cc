@@ -22,14 +22,10 @@ namespace kumo {
 namespace {
 
 constexpr size_t kLongestText = 120;
+constexpr size_t kLongestSentence = 1000;
+constexpr int kSentenceIndent = 2;
 
-std::string Shown(const std::string& text) {
-  std::string shown = text.substr(0, kLongestText);
-  for (char& c : shown) {
-    if (c < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-  }
-  return shown;
-}
+std::string Shown(const std::string& text) { return Printable(text, kLongestText); }
 
 __attribute__((format(printf, 1, 2))) std::string Format(const char* format, ...) {
   char text[512];
@@ -142,12 +138,15 @@ std::string Head(const wire::JobStatus& status, int columns) {
        Named(figure::kElapsedTime, HumanDuration(status.elapsed_seconds())),
        Named(figure::kEta, Known(status.has_eta_seconds(), HumanDuration(status.eta_seconds())))},
       columns);
-  if (!status.trouble().empty()) text += "trouble: " + Shown(status.trouble()) + "\n";
-  if (!status.checkpoint_failure().empty()) {
-    text += "failed checkpoints since: " + std::to_string(status.checkpoint_failures()) + ", " +
-            Shown(status.checkpoint_failure()) + "\n";
-  }
-  if (!status.waits_for().empty()) text += "waits for " + Shown(status.waits_for()) + "\n";
+  const auto say = [&](const std::string& what, const std::string& sentence) {
+    if (sentence.empty()) return;
+    text += Folded(what + Printable(sentence, kLongestSentence), columns, kSentenceIndent) + "\n";
+  };
+  say("trouble: ", status.trouble());
+  say("failed checkpoints since: " + std::to_string(status.checkpoint_failures()) + ", ",
+      status.checkpoint_failure());
+  say("curves cannot be written: ", status.curves_failure());
+  say("waits for ", status.waits_for());
   return text;
 }
 

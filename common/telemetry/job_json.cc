@@ -88,6 +88,7 @@ std::string JobJson(const wire::JobStatus& status) {
       .Add("trouble", Said(status.trouble()))
       .Add("checkpoint_failures", status.checkpoint_failures())
       .Add("checkpoint_failure", Said(status.checkpoint_failure()))
+      .Add("curves_failure", Said(status.curves_failure()))
       .Add(figure::kWorkers, workers)
       .Add("workers_left_out", status.workers_left_out())
       .Add("servers", servers);

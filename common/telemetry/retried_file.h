@@ -74,6 +74,9 @@ class RetriedFile {
     Write(waiting_.empty() ? position_ : waiting_.back().position, std::move(record));
   }
 
+  // Why records wait now; ok: none does.
+  const Status& failure() const { return failure_; }
+
   // Makes the records durable. The error says how many are missing.
   Status Flush() {
     if (!begun_) return OkStatus();

@@ -211,6 +211,12 @@ void RunRecorder::Write(int64_t round, int64_t samples, const Facts& facts) {
   }
 }
 
+const Status& RunRecorder::failure() const {
+  static const Status& ok = *new Status();
+  if (tensorboard_ && !tensorboard_->failure().ok()) return tensorboard_->failure();
+  return jsonl_ ? jsonl_->failure() : ok;
+}
+
 Status RunRecorder::Flush() {
   Status first;
   if (tensorboard_) first = tensorboard_->Flush();

@@ -93,6 +93,8 @@ class RunRecorder {
   // Prints a line that is not recorded.
   void Say(std::string_view line) { view_.ShowLine(line); }
 
+  // Why records wait for a disk now; ok: none does.
+  const Status& failure() const;
   // Makes the files durable. The error says how many records are missing.
   Status Flush();
 

@@ -179,6 +179,7 @@ constexpr FieldLimit kLimits[] = {
     {"JobStatus.waits_for", 1, kSentence},
     {"JobStatus.checkpoint_failure", 1, kSentence},
     {"JobStatus.trouble", 1, kSentence},
+    {"JobStatus.curves_failure", 1, kSentence},
     {"JobStatus.figures", MetricList::kMostMetrics},
     {"JobStatus.validation_figures", MetricList::kMostMetrics},
     {"JobStatus.Figure.name", 1, MetricList::kLongestName},

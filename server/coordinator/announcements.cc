@@ -81,6 +81,7 @@ wire::JobStatus StatusOf(const JobState& job, TimeUs now) {
   status.set_generation(generation.number);
   status.set_phase(kPhases[static_cast<int>(job.phase)]);
   job.saving.Describe(&status);
+  status.set_curves_failure(job.curves_failure);
   const bool late = IsLate(job, now);
   if (!IsOver(job.phase)) {
     status.set_waits_for(late ? WaitsFor(job, now) : WaitsForProcesses(job, now));

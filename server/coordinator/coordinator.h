@@ -74,6 +74,7 @@ class Coordinator : public Role {
   void On(const CheckpointChosen& chosen, StepContext* context);
   void On(const GenerationReserved&, StepContext*) { job_.recovery.OnReserved(); }
   void On(const RunBegun& begun, StepContext* context);
+  void On(const CurvesHealth& curves, StepContext*) { job_.curves_failure = curves.failure; }
   void On(const EvaluationKept&, StepContext* context) {
     job_.saving.OnKept();
     FinishIfDone(context);

@@ -56,6 +56,7 @@ struct JobState {
   Ending ending;
   Shutdown shutdown;
   TrainingProgress progress;
+  std::string curves_failure;  // why they cannot be written; "": they can
 };
 
 }  // namespace kumo

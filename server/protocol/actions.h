@@ -218,9 +218,13 @@ struct EvaluationKept {};
 struct RunBegun {
   Status status;
 };
+// Unasked: curves cannot be written any more, or can be written again.
+struct CurvesHealth {
+  std::string failure;  // "": written again
+};
 // The coordinator's.
 using DiskAnswer = std::variant<CheckpointCommitted, CheckpointChosen, GenerationReserved,
-                                EvaluationKept, RunBegun>;
+                                EvaluationKept, RunBegun, CurvesHealth>;
 
 // To CheckFilesAction: the files among `wanted` that have to be fetched, or the error of a disk
 // that cannot be read.

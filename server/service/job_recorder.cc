@@ -156,6 +156,12 @@ void JobRecorder::Record(const EpochEvaluatedAction& epoch, double elapsed_s) {
   if (!epoch.early_stop.empty()) recorder_->Say(epoch.early_stop);
 }
 
+std::optional<std::string> JobRecorder::NewFailure() {
+  const std::string failure = recorder_ ? recorder_->failure().message() : "";
+  if (failure == failure_) return std::nullopt;
+  return failure_ = failure;
+}
+
 void JobRecorder::ShowProgress(const wire::JobStatus& status, TimeUs now) {
   next_progress_ = now + static_cast<TimeUs>(output_.interval_s * 1e6);
   if (status.phase() == "training" && status.has_rounds()) recorder_->Record(ProgressOf(status));

@@ -42,6 +42,9 @@ class JobRecorder {
   void Record(const CurvePointAction& action, double elapsed_s);
   void Record(const EpochEvaluatedAction& epoch, double elapsed_s);
 
+  // Why curves cannot be written, if that has changed since the last call; "": they can be again.
+  std::optional<std::string> NewFailure();
+
   // Whether the progress line is due: once per output.interval_s.
   bool ProgressIsDue(TimeUs now) const { return records() && now >= next_progress_; }
   // Requires records().
@@ -63,6 +66,7 @@ class JobRecorder {
   std::optional<MetricFigure> last_;  // headline figure of the last evaluation
   TimeUs next_progress_ = 0;
   std::string trouble_;  // of the last evaluated epoch; "": none
+  std::string failure_;  // as NewFailure has told last
   std::string earlier_;  // folder of the results that the run does not go on from; "": none
 };
 

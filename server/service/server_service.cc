@@ -128,6 +128,9 @@ Status ServerService::Run() {
       const auto waits = wait_notice_.Update(node_.WaitsForProcesses(now), now);
       if (waits) recorder_.SayWaitsFor(*waits);
     }
+    if (auto failure = recorder_.NewFailure()) {
+      Perform(node_.OnDiskAnswer(node_.generation(), CurvesHealth{*std::move(failure)}, now));
+    }
     if (recorder_.ProgressIsDue(now)) recorder_.ShowProgress(node_.Describe(now), now);
     if (monitor_.OnLoop(now)) {
       monitor_.Publish(StatusOfJob(now), transport_->counters(), transport_->waiting_bytes(), now);

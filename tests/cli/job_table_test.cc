@@ -90,8 +90,27 @@ TEST(JobTable, WhatAPeerSendsReachesTheTerminalHarmless) {
   EXPECT_LT(table.size(), 4000u);
 }
 
+// Sentences for people end with their advice.
+TEST(JobTable, ASentenceIsFoldedAndNotCutOff) {
+  wire::JobStatus status = Example();
+  std::string sentence = "/a/é: no space left on device";
+  while (sentence.size() < 400) sentence += "; free some space";
+  status.set_trouble(sentence);
+  status.set_checkpoint_failure(sentence);
+  status.set_curves_failure(sentence);
+  status.set_waits_for(sentence);
+  const std::string table = JobTable(status, 0);
+  for (const char* what :
+       {"trouble: ", "failed checkpoints since: 0, ", "curves cannot be written: ", "waits for "}) {
+    EXPECT_THAT(table, HasSubstr("\n" + std::string(what) + sentence + "\n"));
+  }
+}
+
 TEST(JobTable, FitsTheTerminal) {
   wire::JobStatus status = Example();
+  status.set_trouble(
+      "the loss has grown from 2.3 in the first round to 20000 in epoch 3; a lower "
+      "schedule.learning_rate usually helps");
   status.mutable_workers(0)->set_host("a-host-with-a-long-name.example.net");
   status.mutable_workers(0)->mutable_report()->set_state(std::string(200, 's'));
   for (const int columns : {60, 80, 120}) {

@@ -163,7 +163,8 @@ TEST(FullDisk, IsSaidAndLeavesNoGap) {
                                    "launch", job.experiment_file(), "--workers", "1", "--no-page"});
   ASSERT_EQ(ended.code, 0) << ended.output;
   EXPECT_THAT(ReadFile(log), HasSubstr("rc 75"));
-  EXPECT_THAT(ReadFile(log + ".status"), HasSubstr("failed checkpoints since: "));
+  EXPECT_THAT(ReadFile(log + ".status"), AllOf(HasSubstr("failed checkpoints since: "),
+                                               HasSubstr("curves cannot be written: ")));
   int64_t next = 1;
   std::istringstream lines(ReadFile(log + ".jsonl"));
   for (std::string line; std::getline(lines, line);) {

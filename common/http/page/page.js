@@ -172,6 +172,7 @@ function showStatus(status) {
     status.waits_for && 'waits for ' + status.waits_for,
     status.trouble,
     status.checkpoint_failure && 'the newest checkpoint failed: ' + status.checkpoint_failure,
+    status.curves_failure && 'curves cannot be written: ' + status.curves_failure,
   ].filter(Boolean).join('; ');
   const part = status.total_samples ? (status.samples || 0) / status.total_samples
                                     : status.rounds ? status.round / status.rounds : 0;

@@ -1,5 +1,6 @@
 #include "server/coordinator/coordinator.h"
 
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,6 +35,42 @@ TEST(Coordinator, SavesEveryFewRoundsAndAtTheEnd) {
   }
   const Directive end = fleet.Reach(fleet.plan.rounds());
   EXPECT_FALSE(end.save || end.stop);
+}
+
+// Keeps the warnings that are logged while it lives.
+struct Warnings : google::LogSink {
+  Warnings() { google::AddLogSink(this); }
+  ~Warnings() override { google::RemoveLogSink(this); }
+  void send(google::LogSeverity severity, const char*, const char*, int,
+            const google::LogMessageTime&, const char* text, size_t length) override {
+    if (severity == google::GLOG_WARNING) texts.emplace_back(text, length);
+  }
+  std::vector<std::string> texts;
+};
+
+TEST(Coordinator, ADiskThatIsBehindIsNoWarningInRoundsThatAreNotToBeSaved) {
+  Job job = SmallJob();
+  job.spec.train_samples = 144;
+  job.experiment.job.epochs = 1;
+  job.experiment.checkpoint.every_rounds = 2;
+  Fleet fleet = Training(job, 1, 1);
+  ASSERT_EQ(fleet.plan.rounds(), 6);
+  const Warnings warnings;
+  for (int64_t version = 1; version < 6; ++version) {
+    EXPECT_EQ(fleet.Reach(version).save, version % 2 == 1) << "round 4 is still being written";
+  }
+  EXPECT_THAT(warnings.texts, testing::IsEmpty());
+}
+
+TEST(Coordinator, ItsStatusTellsWhyCurvesCannotBeWritten) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  for (const char* failure : {"the disk is full", ""}) {
+    fleet.Do([&](StepContext* context) {
+      fleet.coordinator->OnDiskAnswer(CurvesHealth{failure}, context);
+      return true;
+    });
+    EXPECT_EQ(fleet.coordinator->Describe(fleet.now).curves_failure(), failure);
+  }
 }
 
 TEST(Coordinator, SavesTheEndsOfEpochs) {
