@@ -222,9 +222,12 @@ std::string EpochLedger::JudgeEarlyStop(const JobPlan& plan, int64_t version, in
   judged_.set_stops_at(version + kRoundsToStop);
   return "no better validation " + rule.metric + " for " + std::to_string(waited) +
          (waited == 1 ? " epoch" : " epochs") +
-         (judged_.has_best_score() ? ", since epoch " + std::to_string(judged_.best_epoch()) +
-                                         " (" + FigureText(std::abs(judged_.best_score())) + ")"
-                                   : "") +
+         (judged_.has_best_score()
+              ? ", since epoch " + std::to_string(judged_.best_epoch()) + " (" +
+                    FigureText(metric->more_is_better ? judged_.best_score()
+                                                      : -judged_.best_score()) +
+                    ")"
+              : "") +
          ": the job ends with round " + std::to_string(stops_at()) + " (job.patience)";
 }
 

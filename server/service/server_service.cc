@@ -151,7 +151,7 @@ Status ServerService::Run() {
     if (status.last_checkpoint() >= 0) LeaveModel(status.last_checkpoint());
     recorder_.SayEnd(exit_->ok(), status, disk_, model_);
     if (exit_->ok() && fails_if_diverged_ && !status.trouble().empty()) {
-      exit_ = OutOfRange(status.trouble());
+      exit_ = FailedPrecondition(status.trouble());  // no checkpoint to go back to
     }
     monitor_.PublishEnd(status, transport_->counters(), *exit_, clock_->NowUs());
   }

@@ -69,6 +69,16 @@ TEST(EarlierRuns, StayWholeAndOneThatIsRefusedByItsDataChangesNothing) {
   EXPECT_EQ(Checkpoints(job.output() + "/earlier/1").front(), CheckpointName(8));
   EXPECT_EQ(Checkpoints(job.output() + "/earlier/2").front(), CheckpointName(16));
   EXPECT_THAT(ReadFile(job.output() + "/earlier/1/logs/worker-0.stderr"), Not(HasSubstr("78")));
+
+  // A network that has learned nothing is a failure for scripts that ask for it.
+  job.Set("job.epochs", "1");
+  std::vector<std::string> strict = anew;
+  strict.insert(strict.end(),
+                {"--set", "job.fail_if_diverged=true", "--set", "schedule.learning_rate=1e-9"});
+  const Ended at_chance = Kumo(&job, "launch", strict);
+  EXPECT_EQ(at_chance.code, 78) << at_chance.output;
+  EXPECT_THAT(at_chance.output.substr(at_chance.output.rfind("kumo launch: ")),
+              AllOf(HasSubstr("the network has learned nothing"), Not(HasSubstr("go back"))));
 }
 
 // y = 3 a - 2 b, which a rate of .5 makes diverge.
