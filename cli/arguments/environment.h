@@ -27,6 +27,8 @@ struct CliEnvironment {
   int columns = 0;
   int error_columns = 0;
 
+  // Folder of the Kubernetes base and components.
+  std::string k8s() const { return share + "/k8s"; }
   ExitReporter ExitReporterOf(const std::string& program) const {
     return ExitReporter(program, termination_log, error_columns);
   }
