@@ -1,0 +1,34 @@
+#include "models/missing_layers.h"
+
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "models/losses/loss.h"
+#include "models/ops/layer.h"
+
+namespace kumo {
+namespace {
+
+TEST(MissingLayers, ANameIsFoundInAnySpelling) {
+  for (const char* name : {"pixel_shuffle", "PixelShuffle", "pixel-shuffle", "PIXELSHUFFLE"}) {
+    EXPECT_TRUE(NearestWayTo(name).starts_with("reshape")) << name;
+  }
+  for (const char* name : {"", "_", "pixel", "pixelshuffle depthtospace", "relu"}) {
+    EXPECT_EQ(NearestWayTo(name), "") << name;
+  }
+}
+
+// Such a name is answered with the layer ("did you mean ...?").
+TEST(MissingLayers, HaveNoNameOfALayerOrLossThatKumoHas) {
+  const auto check = [](const auto& kind) {
+    std::istringstream names(std::string(kind.name) + " " + kind.also);
+    for (std::string name; names >> name;) EXPECT_EQ(NearestWayTo(name), "") << name;
+  };
+  for (const LayerKind& kind : LayerKinds()) check(kind);
+  for (const LossKind& kind : LossKinds()) check(kind);
+}
+
+}  // namespace
+}  // namespace kumo
