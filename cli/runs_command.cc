@@ -35,6 +35,9 @@ int RunRuns(const CliEnvironment& environment, std::span<const std::string> args
     run.name = std::filesystem::path(one).lexically_relative(folder).string();
     if (run.name == ".") run.name = std::filesystem::path(one).filename().string();
   }
+  if (const Status known = CheckMetric(runs, metric); !known.ok()) {
+    return exit_reporter.Report(ExitCode::kUsage, known.message());
+  }
   if (by_best) SortByBest(&runs);
   if (json) {
     std::printf("%s\n", RunsJson(runs).array().c_str());

@@ -4,16 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "cli/arguments/problems.h"
 #include "cli/command.h"
-#include "cli/launch/child_process.h"
 #include "cli/launch/preflight.h"
+#include "cli/manifests/run_folder.h"
+#include "cli/new_experiment.h"
 #include "cli/runs/run_summary.h"
 #include "cli/runs/run_table.h"
 #include "cli/sweep/sweep_points.h"
@@ -23,13 +26,17 @@
 #include "common/base/process/signals.h"
 #include "common/base/shell_word.h"
 #include "common/base/text.h"
+#include "common/job/shard_map.h"
 #include "common/settings/config_file.h"
-#include "common/settings/experiment_text.h"
+#include "common/settings/option_table.h"
+#include "common/settings/option_value.h"
+#include "common/settings/parser.h"
 
 namespace kumo {
 namespace {
 
 constexpr uint64_t kMostPointsMib = 16;
+constexpr uint64_t kMostQueueBytes = 1 << 20;
 
 struct SweepArguments {
   ExperimentArguments experiment;
@@ -40,9 +47,10 @@ struct SweepArguments {
   int parallel = 1;
   int workers = 0;
   int servers = 0;
-  std::string devices;
+  std::vector<std::string> devices;
   std::string out;  // "": beside output.directory
   std::string manifests;
+  RunFolderOptions folders;  // with manifests
   std::string metric;
   bool json = false;
 
@@ -77,9 +85,11 @@ CommandLine MakeCommandLine(SweepArguments* args) {
                  &args->parallel);
   line.AddOption("workers", "N", {.min = 1, .max = 4096}, "Workers of each run", &args->workers,
                  "cluster.workers");
-  line.AddOption("servers", "M", {.min = 1, .max = 4096}, "Servers of each run", &args->servers,
-                 "from cluster.servers, or 1");
-  line.AddOption("devices", "LIST", Allowed(), "Devices of each run's workers, as kumo launch",
+  line.AddOption("servers", "M", {.min = 1, .max = kMaxServers}, "Servers of each run",
+                 &args->servers, "from cluster.servers, or 1");
+  line.AddOption("devices", "LIST", OptionTable::Shared().Find("network.device")->allowed,
+                 "Devices of the workers: a run takes as many as it has workers, and runs at the "
+                 "same time take the next ones, repeated from the start of the list",
                  &args->devices, "network.device");
   line.AddOption("out", "DIR", Allowed(),
                  "Folder of the runs; each has a folder in it, named by its settings", &args->out,
@@ -90,12 +100,14 @@ CommandLine MakeCommandLine(SweepArguments* args) {
                  "Run nothing: write Kubernetes manifests of each run into DIR, which must not "
                  "exist, and queue.sh, which applies them one after another",
                  &args->manifests, "none");
+  args->folders.AddTo(&line);
   line.AddFlag("json", "Print only problems and, at the end, a JSON array as kumo runs",
                &args->json);
   line.AddNote(
-      "Exit codes: 0 all runs are done; otherwise that of the first failed run, in the order of "
-      "points:\n1 crashed, 75 stopped or unavailable (repeat the command to resume), 78 bad "
-      "configuration.\nLogs: DIR/<run>.log, and those of kumo launch in each run's folder.");
+      "Exit codes: 0 all runs are done, 64 wrong command line or unknown metric; otherwise that of "
+      "the first\nfailed run, in the order of points: 1 crashed, 75 stopped or unavailable (repeat "
+      "the command to\nresume), 78 bad configuration.\nLogs: DIR/<run>.log, and those of kumo "
+      "launch in each run's folder.");
   return line;
 }
 
@@ -123,11 +135,20 @@ Result<std::vector<SweepPoint>> PointsOf(const SweepArguments& args) {
   return RandomPoints(axes, args.random, static_cast<uint64_t>(args.seed));
 }
 
+Status CheckOptions(const SweepArguments& args, const CommandLine& line) {
+  if (args.random == 0) KUMO_RETURN_IF_ERROR(line.RefuseGiven({"seed"}, "requires --random N"));
+  if (args.manifests.empty()) {
+    return line.RefuseGiven({"with", "image"}, "requires --manifests DIR");
+  }
+  return line.RefuseGiven({"bin-dir", "parallel", "devices", "out", "metric", "json"},
+                          "--manifests starts no run here");
+}
+
 // A run to start, or one that is done.
 struct SweepRun {
   SweepPoint point;
   std::string folder;
-  uint64_t hash = 0;  // of its experiment
+  Experiment experiment;
 };
 
 class Sweep {
@@ -139,10 +160,7 @@ class Sweep {
   std::vector<Status> Plan(const std::vector<SweepPoint>& points) {
     std::vector<Status> problems;
     for (const SweepPoint& point : points) {
-      std::vector<std::string> sets = args_.experiment.sets;
-      for (const std::string& set : point.Sets()) sets.push_back(set);
-      const LoadedExperiment loaded =
-          LoadExperiment(args_.experiment.file, sets, environment_.variables);
+      const LoadedExperiment loaded = Load(point);
       for (const Status& problem : PreflightOf(loaded).problems) {
         problems.push_back(problem.WithContext("run " + point.name));
       }
@@ -151,7 +169,7 @@ class Sweep {
       }
       if (!problems.empty()) return problems;
       if (args_.out.empty()) args_.out = loaded.experiment.output.directory + "-sweep";
-      runs_.push_back({point, JoinPath(args_.out, point.name), ExperimentHash(loaded.experiment)});
+      runs_.push_back({point, JoinPath(args_.out, point.name), loaded.experiment});
     }
     return problems;
   }
@@ -162,13 +180,18 @@ class Sweep {
     KUMO_RETURN_IF_ERROR(PosixFileSystem().CreateDirectories(args_.out).WithContext(args_.out));
     std::vector<SweepJob> jobs;
     for (const SweepRun& run : runs_) {
-      const RunSummary before = SummariseRun(files_, run.folder, args_.metric);
-      if (before.state == RunState::kDone && before.experiment_hash == run.hash) continue;
-      jobs.push_back({run.point.name, LaunchOf(run), JoinPath(args_.out, run.point.name + ".log")});
+      if (IsDone(files_, run.folder, run.experiment)) continue;
+      jobs.push_back({run.point.name, [this, &run](int slot) { return LaunchOf(run, slot); },
+                      JoinPath(args_.out, run.point.name + ".log")});
     }
     Say("sweep of " + Counted(std::ssize(runs_), "run") + " in " + args_.out + ": " +
         std::to_string(runs_.size() - jobs.size()) + " done before, " +
         std::to_string(args_.parallel) + " at a time");
+    const Device& device = runs_.front().experiment.network.device;
+    if (args_.parallel > 1 && args_.devices.empty() && !device.is_cpu()) {
+      Say("note    the runs at the same time share " + device.ToString() +
+          "; with --devices cuda:0,cuda:1,... each has its own");
+    }
     SweepRunner runner(jobs, args_.parallel, &signals);
     runner.on_start = [&](size_t job) { Say("starts  " + jobs[job].name); };
     runner.on_end = [&](size_t job, const SweepJobEnd& end) {
@@ -188,7 +211,8 @@ class Sweep {
                        jobs[failed - ends.begin()].name + ": " + failed->reason);
   }
 
-  void PrintTable() {
+  // Returns an error if the metric is none of the runs'.
+  Status PrintTable() {
     std::vector<RunSummary> summaries;
     for (const SweepRun& run : runs_) {
       RunSummary& summary = summaries.emplace_back(SummariseRun(files_, run.folder, args_.metric));
@@ -200,9 +224,11 @@ class Sweep {
     } else {
       std::fputs(RunTable(summaries, environment_.columns).c_str(), stdout);
     }
+    return CheckMetric(summaries, args_.metric);
   }
 
-  Status WriteManifests();
+  // Writes a folder for each run, which has these components and this image. Returns the problems.
+  std::vector<Status> WriteManifests(const ClusterRun& like);
 
   // Of a failed run; nullopt if none failed.
   std::optional<ExitCode> code() const { return code_; }
@@ -214,6 +240,10 @@ class Sweep {
     for (const auto& [key, value] : point.settings) {
       if (key == "output.directory") {
         problems.push_back(InvalidArgument("each run has a folder of its own; give --out DIR"));
+      }
+      if (key == "checkpoint.resume") {
+        problems.push_back(InvalidArgument(
+            "checkpoint.resume cannot differ: a run of a sweep resumes from its own checkpoint"));
       }
     }
     if (!args_.manifests.empty()) return problems;
@@ -235,22 +265,42 @@ class Sweep {
     std::fflush(stdout);
   }
 
-  void AddProcesses(std::vector<std::string>* command) const {
-    if (args_.workers > 0)
-      command->insert(command->end(), {"--workers", std::to_string(args_.workers)});
-    if (args_.servers > 0)
-      command->insert(command->end(), {"--servers", std::to_string(args_.servers)});
+  // Write the folder of one run, and of all runs with the queue. Return the problems. about: the
+  // experiment file's LeadingComment.
+  std::vector<Status> WriteRun(const SweepPoint& point, const std::string& about,
+                               ClusterRun run) const;
+  std::vector<Status> WriteRuns(ClusterRun run, std::vector<std::string>* names);
+
+  LoadedExperiment Load(const SweepPoint& point) const {
+    std::vector<std::string> sets = args_.experiment.sets;
+    for (const std::string& set : point.Sets()) sets.push_back(set);
+    return LoadExperiment(args_.experiment.file, sets, environment_.variables);
   }
 
-  std::vector<std::string> LaunchOf(const SweepRun& run) const {
+  // The devices of a run's workers: those behind the devices of the slots before.
+  std::vector<std::string> DevicesOf(const SweepRun& run, int slot) const {
+    std::vector<std::string> devices;
+    const int workers = args_.workers > 0 ? args_.workers : run.experiment.cluster.workers;
+    for (int i = 0; i < workers && !args_.devices.empty(); ++i) {
+      devices.push_back(args_.devices[(slot * workers + i) % args_.devices.size()]);
+    }
+    return devices;
+  }
+
+  std::vector<std::string> LaunchOf(const SweepRun& run, int slot) const {
     std::vector<std::string> command = {args_.kumo, "launch"};
     for (std::string& word : args_.experiment.Forward()) command.push_back(std::move(word));
     for (const std::string& set : run.point.Sets()) command.insert(command.end(), {"--set", set});
-    command.insert(command.end(),
-                   {"--set", "output.directory=" + WithoutVariables(run.folder), "--quiet",
-                    "--no-page", "--bin-dir", args_.experiment.binary_directory});
-    if (!args_.devices.empty()) command.insert(command.end(), {"--devices", args_.devices});
-    AddProcesses(&command);
+    command.insert(command.end(), {"--set", "output.directory=" + WithoutVariables(run.folder),
+                                   "--set", "checkpoint.resume=auto", "--quiet", "--no-page",
+                                   "--bin-dir", args_.experiment.binary_directory});
+    const auto add = [&](const char* option, const std::string& value) {
+      command.insert(command.end(), {option, value});
+    };
+    const std::vector<std::string> devices = DevicesOf(run, slot);
+    if (!devices.empty()) add("--devices", WriteValue(devices));
+    if (args_.workers > 0) add("--workers", std::to_string(args_.workers));
+    if (args_.servers > 0) add("--servers", std::to_string(args_.servers));
     return command;
   }
 
@@ -261,73 +311,67 @@ class Sweep {
   std::optional<ExitCode> code_;
 };
 
-// The script that applies the runs one after another.
-std::string QueueText(const std::vector<std::string>& names) {
-  std::string text =
-      "#!/bin/sh\n"
-      "# Runs a sweep on Kubernetes, one run after another. Started again, it resumes. A run "
-      "that\n"
-      "# fails does not end the others; the exit code is then 1.\n"
-      "set -eu\n"
-      "cd \"$(dirname \"$0\")\"\n"
-      "failed=0\n"
-      "for run in";
-  for (const std::string& name : names) text += " \\\n    " + name;
-  return text +
-         "\ndo\n"
-         "  kubectl apply -k \"$run\"\n"
-         "  until kubectl wait --for=condition=complete --timeout=30s \"job/$run-run\"; do\n"
-         "    if kubectl wait --for=condition=failed --timeout=1s \"job/$run-run\"; then\n"
-         "      failed=1\n"
-         "      break\n"
-         "    fi\n"
-         "  done\n"
-         "done\n"
-         "exit $failed\n";
+std::vector<Status> Sweep::WriteRun(const SweepPoint& point, const std::string& about,
+                                    ClusterRun run) const {
+  const Status named = CheckRunName(run.name);
+  if (!named.ok()) return {named.WithContext(run.name + " (job.name and a number)")};
+  const LoadedExperiment loaded = Load(point);
+  run.workers = args_.workers;
+  run.servers = args_.servers;
+  TakeProcesses(loaded.experiment, &run);
+  const std::string out = JoinPath(args_.manifests, run.name);
+  std::vector<Status> problems = ProblemsOfRunFolder(loaded, run, out);
+  if (!problems.empty()) return problems;
+  const Status written = WriteRunFolder(environment_.k8s(), loaded, about, run, out);
+  if (!written.ok()) problems.push_back(written);
+  return problems;
 }
 
-Status Sweep::WriteManifests() {
+std::vector<Status> Sweep::WriteRuns(ClusterRun run, std::vector<std::string>* names) {
+  const Result<std::string> original = ReadExperimentFile(args_.experiment.file);
+  if (!original.ok()) return {original.status()};
+  const Result<std::string> queue =
+      ReadWholeFile(files_, JoinPath(environment_.k8s(), "queue.sh"), kMostQueueBytes);
+  if (!queue.ok()) return {queue.status()};
+  Status status = files_.CreateDirectories(args_.manifests);
+  const std::string base = RunNameOf(Load(SweepPoint()).experiment.job.name);
+  const size_t digits = std::to_string(runs_.size()).size();
+  std::string points;  // a line for each run: its name and its settings
+  for (size_t i = 0; i < runs_.size() && status.ok(); ++i) {
+    const SweepPoint& point = runs_[i].point;
+    std::string number = std::to_string(i + 1);
+    number.insert(0, digits - number.size(), '0');
+    run.name = names->emplace_back(base + "-" + number);
+    std::vector<Status> problems = WriteRun(point, LeadingComment(*original), run);
+    for (Status& problem : problems) problem = problem.WithContext("run " + point.name);
+    if (!problems.empty()) return problems;
+    points += run.name;
+    for (const std::string& set : point.Sets()) points += " " + ShellWord(set);
+    points += "\n";
+  }
+  const std::pair<const char*, std::string> files[] = {{"queue.sh", *queue}, {"points", points}};
+  for (const auto& [name, text] : files) {
+    if (status.ok()) status = WriteFileAtomically(files_, JoinPath(args_.manifests, name), text);
+  }
+  if (!status.ok()) return {status};
+  return {};
+}
+
+std::vector<Status> Sweep::WriteManifests(const ClusterRun& like) {
   const std::string& folder = args_.manifests;
   if (files_.Exists(folder)) {
-    return FailedPrecondition(folder + " exists; nothing is overwritten: choose another folder");
+    return {FailedPrecondition(folder + " exists; nothing is overwritten: choose another folder")};
   }
-  KUMO_RETURN_IF_ERROR(files_.CreateDirectories(folder));
-  const LoadedExperiment loaded =
-      LoadExperiment(args_.experiment.file, args_.experiment.sets, environment_.variables);
-  std::string base;
-  for (const char c : loaded.experiment.job.name) base += c == '_' ? '-' : c;
-  const size_t digits = std::to_string(runs_.size()).size();
   std::vector<std::string> names;
-  std::string list;
-  for (const SweepRun& run : runs_) {
-    std::string number = std::to_string(names.size() + 1);
-    number.insert(0, digits - number.size(), '0');
-    const std::string name = base + "-" + number;
-    std::vector<std::string> command = {args_.kumo, "manifests", args_.experiment.file};
-    for (const std::string& set : args_.experiment.sets) {
-      command.insert(command.end(), {"--set", set});
-    }
-    for (const std::string& set : run.point.Sets()) command.insert(command.end(), {"--set", set});
-    command.insert(command.end(), {"--run", name, "--out", JoinPath(folder, name)});
-    AddProcesses(&command);
-    ChildSpec spec;
-    spec.command = std::move(command);
-    std::string output;
-    const Result<ChildEnd> end = RunChild(spec, &output);
-    if (!end.ok()) return end.status();
-    if (end->code != 0) {
-      return ErrorOf("kumo manifests", *end, output).WithContext("run " + run.point.name);
-    }
-    names.push_back(name);
-    list += name;
-    for (const std::string& set : run.point.Sets()) list += " " + ShellWord(set);
-    list += "\n";
+  std::vector<Status> problems = WriteRuns(like, &names);
+  if (!problems.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);  // so that the same command can be repeated
+    return problems;
   }
-  KUMO_RETURN_IF_ERROR(WriteFileAtomically(files_, JoinPath(folder, "points"), list));
-  KUMO_RETURN_IF_ERROR(WriteFileAtomically(files_, JoinPath(folder, "queue.sh"), QueueText(names)));
   Say(folder + "  " + Counted(std::ssize(names), "run") + ": " + names.front() + " .. " +
-      names.back() + "\n\nsh " + JoinPath(folder, "queue.sh"));
-  return OkStatus();
+      names.back() + "\n\nsh " + ShellWord(JoinPath(folder, "queue.sh")));
+  return problems;
 }
 
 }  // namespace
@@ -339,22 +383,22 @@ int RunSweep(const CliEnvironment& environment, std::span<const std::string> arg
   std::vector<SweepPoint> points;
   const auto check = [&]() -> Status {
     KUMO_ASSIGN_OR_RETURN(points, PointsOf(arguments));
-    return OkStatus();
+    return CheckOptions(arguments, line);
   };
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line, check)) return *end;
   const bool writes = !arguments.manifests.empty();
+  const Result<ClusterRun> like =
+      writes ? RunWith(arguments.folders, environment.k8s()) : Result<ClusterRun>(ClusterRun());
+  if (!like.ok()) return SayRefusedRun(exit_reporter, like.status());
   Sweep sweep(environment, std::move(arguments));
   const std::vector<Status> problems = sweep.Plan(points);
   if (!problems.empty()) return SayProblems(environment, exit_reporter, problems);
-  if (writes) {
-    const Status written = sweep.WriteManifests();
-    return written.ok() ? 0 : exit_reporter.Report(written);
-  }
+  if (writes) return SayProblems(environment, exit_reporter, sweep.WriteManifests(*like));
   const Status status = sweep.Run();
-  sweep.PrintTable();
-  if (status.ok()) return 0;
-  return sweep.code() ? exit_reporter.Report(*sweep.code(), status.message())
-                      : exit_reporter.Report(status);
+  const Status printed = sweep.PrintTable();
+  if (sweep.code()) return exit_reporter.Report(*sweep.code(), status.message());
+  if (!status.ok()) return exit_reporter.Report(status);
+  return printed.ok() ? 0 : exit_reporter.Report(ExitCode::kUsage, printed.message());
 }
 
 }  // namespace kumo

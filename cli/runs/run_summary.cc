@@ -9,6 +9,7 @@
 
 #include "common/base/json.h"
 #include "common/base/process/output_lock.h"
+#include "common/base/text.h"
 #include "common/checkpoint/best.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/manifest.h"
@@ -60,7 +61,7 @@ std::optional<BestEpoch> BestOf(const RunLog& log, const MetricList& metrics,
     const bool better = !best || (metric->more_is_better ? value->second > best->value
                                                          : value->second < best->value);
     if (!better) continue;
-    best = {metric->name, value->second, static_cast<int>(number->second), metric->more_is_better};
+    best = {metric->name, value->second, number->second, metric->more_is_better};
   }
   return best;
 }
@@ -137,8 +138,10 @@ RunSummary SummariseRun(FileSystem& files, const std::string& folder, const std:
     run.state = RunState::kStopped;
     const Result<checkpoint::Manifest> manifest = ReadManifest(files, checkpoints, *latest);
     if (manifest.ok()) {
-      run.experiment_hash = manifest->experiment_hash();
-      run.best = BestOf(run.log, MetricsOf(*manifest), metric);
+      const MetricList metrics = MetricsOf(*manifest);
+      for (const Metric& one : metrics.metrics()) run.metrics.push_back(one.name);
+      run.best = BestOf(run.log, metrics, metric);
+      if (HasEndedEarly(*manifest)) run.state = RunState::kDone;
       const Result<Experiment> experiment = ExperimentOfText(manifest->experiment_text());
       if (experiment.ok()) {
         if (IsFinished(*manifest, *experiment)) run.state = RunState::kDone;
@@ -153,6 +156,26 @@ RunSummary SummariseRun(FileSystem& files, const std::string& folder, const std:
     run.state = RunState::kRunning;
   }
   return run;
+}
+
+bool IsDone(FileSystem& files, const std::string& folder, const Experiment& experiment) {
+  const std::string checkpoints = JoinPath(folder, "checkpoints");
+  const Result<std::string> latest = FindLatest(files, checkpoints);
+  if (!latest.ok()) return false;
+  const Result<checkpoint::Manifest> manifest = ReadManifest(files, checkpoints, *latest);
+  return manifest.ok() && manifest->experiment_hash() == ExperimentHash(experiment) &&
+         IsFinished(*manifest, experiment);
+}
+
+Status CheckMetric(std::span<const RunSummary> runs, const std::string& metric) {
+  const auto has = [&](const RunSummary& run) {
+    return std::ranges::count(run.metrics, metric) > 0;
+  };
+  const auto knows = [](const RunSummary& run) { return !run.metrics.empty(); };
+  const auto known = std::ranges::find_if(runs, knows);
+  if (metric.empty() || known == runs.end() || std::ranges::any_of(runs, has)) return OkStatus();
+  return InvalidArgument("--metric " + metric + ": the metrics of " + known->name + " are " +
+                         Join(known->metrics));
 }
 
 Result<std::vector<std::string>> FindRuns(const std::string& folder) {

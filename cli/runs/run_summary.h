@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/base/file.h"
 #include "common/base/status.h"
+#include "common/settings/experiment.h"
 #include "common/telemetry/run_log.h"
 
 namespace kumo {
@@ -30,7 +32,7 @@ const char* WordOf(RunState state);
 struct BestEpoch {
   std::string metric;  // whose validation figure it is
   double value = 0;
-  int epoch = 0;
+  double epoch = 0;
   bool more_is_better = false;
 };
 
@@ -38,8 +40,8 @@ struct RunSummary {
   std::string name;    // path of the folder below the listed one
   std::string folder;  // the output folder
   RunState state = RunState::kEnded;
-  uint64_t experiment_hash = 0;                 // of the newest checkpoint; 0 without one
   std::map<std::string, std::string> settings;  // that the result depends on, by key
+  std::vector<std::string> metrics;             // of the network; empty without a checkpoint
   RunLog log;
   std::optional<BestEpoch> best;
   uint64_t bytes = 0;  // of all files
@@ -48,6 +50,13 @@ struct RunSummary {
 // metric: ranks the epochs; "": the network's first metric that is better if larger, or else its
 // first.
 RunSummary SummariseRun(FileSystem& files, const std::string& folder, const std::string& metric);
+
+// True if the newest checkpoint in `folder` is the last one of this experiment.
+bool IsDone(FileSystem& files, const std::string& folder, const Experiment& experiment);
+
+// InvalidArgument if the metrics of all runs, as far as they are known, lack `metric` ("": none is
+// asked for).
+Status CheckMetric(std::span<const RunSummary> runs, const std::string& metric);
 
 // The output folders of jobs at `folder` and up to three levels below, in the order of their
 // names. NotFound if there is no such folder.

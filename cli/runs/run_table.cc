@@ -1,10 +1,11 @@
 #include "cli/runs/run_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <map>
+#include <cstdio>
 #include <set>
+#include <tuple>
 
 #include "common/base/printable.h"
 #include "common/base/text_table.h"
@@ -31,7 +32,12 @@ std::string NewestIn(const RunSummary& run, const Figure& figure, std::string (*
   return found == run.log.newest.end() ? "-" : text(found->second);
 }
 
-std::string WholeText(double number) { return std::to_string(static_cast<int64_t>(number)); }
+// Of a file's number, which may be any.
+std::string WholeText(double number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.10g", std::trunc(number));
+  return text;
+}
 
 // "learning_rate" if the name is unique among the keys, or else the key.
 std::string ColumnName(const std::string& key, const std::vector<std::string>& keys) {
@@ -65,10 +71,13 @@ std::vector<std::string> DifferentSettings(std::span<const RunSummary> runs) {
 }
 
 void SortByBest(std::vector<RunSummary>* runs) {
-  std::ranges::stable_sort(*runs, [](const RunSummary& a, const RunSummary& b) {
-    if (!a.best || !b.best) return a.best.has_value() && !b.best.has_value();
-    return a.best->more_is_better ? a.best->value > b.best->value : a.best->value < b.best->value;
-  });
+  // Figures of different metrics cannot be compared.
+  const auto rank = [](const RunSummary& run) {
+    const BestEpoch best = run.best.value_or(BestEpoch());
+    return std::tuple(!run.best, best.metric, best.more_is_better,
+                      best.more_is_better ? -best.value : best.value);
+  };
+  std::ranges::stable_sort(*runs, {}, rank);
 }
 
 std::string RunTable(std::span<const RunSummary> runs, int columns) {
@@ -88,7 +97,7 @@ std::string RunTable(std::span<const RunSummary> runs, int columns) {
     for (size_t i = 0; i < shown; ++i) row.push_back(ValueIn(run, different[i]));
     row.push_back(NewestIn(run, figure::kEpoch, WholeText));
     row.push_back(run.best ? FigureText(run.best->value) : "-");
-    row.push_back(run.best ? std::to_string(run.best->epoch) : "-");
+    row.push_back(run.best ? WholeText(run.best->epoch) : "-");
     row.push_back(NewestIn(run, figure::kElapsedTime, HumanDuration));
     row.push_back(HumanBytes(run.bytes));
   }

@@ -16,7 +16,8 @@ namespace kumo {
 // are not known differs in none.
 std::vector<std::string> DifferentSettings(std::span<const RunSummary> runs);
 
-// The best first; runs without a best figure last, in the order of their names.
+// The best first, one metric after another; runs without a best figure last. Otherwise they stay in
+// their order.
 void SortByBest(std::vector<RunSummary>* runs);
 
 // A line for each run: name, state, settings, epochs, best figure, time and bytes. columns: of a

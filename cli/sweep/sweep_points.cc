@@ -21,6 +21,8 @@ namespace {
 
 constexpr size_t kLongestName = 120;
 
+using Setting = std::pair<std::string, std::string>;  // key and value
+
 // Checks a value as the experiment's parser does.
 Status CheckValue(const Option& option, std::string_view value) {
   Experiment experiment;
@@ -55,8 +57,8 @@ std::optional<SweepAxis> RangeIn(std::string_view text) {
   std::string_view high = text.substr(dots + 2);
   axis.logarithmic = high.ends_with(":log");
   if (axis.logarithmic) high.remove_suffix(4);
-  const auto low_number = ParseNumber<double>(text.substr(0, dots));
-  const auto high_number = ParseNumber<double>(high);
+  const auto low_number = ParseNumber<double>(Trimmed(text.substr(0, dots)));
+  const auto high_number = ParseNumber<double>(Trimmed(high));
   if (!low_number || !high_number) return std::nullopt;
   axis.low = *low_number;
   axis.high = *high_number;
@@ -131,10 +133,9 @@ std::string DrawnValue(const SweepAxis& axis, double part) {
     return axis.values[static_cast<size_t>(part * count)];
   }
   if (axis.whole) {
-    const double count = std::floor(axis.high) - std::ceil(axis.low) + 1;
     const double drawn = axis.logarithmic
                              ? std::round(axis.low * std::pow(axis.high / axis.low, part))
-                             : std::ceil(axis.low) + std::floor(part * count);
+                             : axis.low + std::floor(part * (axis.high - axis.low + 1));
     return std::to_string(static_cast<int64_t>(drawn));
   }
   return NumberText(axis.logarithmic ? axis.low * std::pow(axis.high / axis.low, part)
@@ -157,6 +158,13 @@ Result<SweepAxis> ParseAxis(std::string_view text) {
                              (axis.logarithmic ? ", and above 0 with :log" : ""));
     }
     axis.whole = option->type() == OptionType::kInteger;
+    const auto is_whole = [](double end) {
+      return std::abs(end) <= 1e15 && end == std::round(end);
+    };
+    if (axis.whole && !(is_whole(axis.low) && is_whole(axis.high))) {
+      return InvalidArgument(std::string(text) + ": " + option->key +
+                             " is an integer, so LOW..HIGH must be integers, at most 1e15");
+    }
     for (const double end : {axis.low, axis.high}) {
       KUMO_RETURN_IF_ERROR(CheckValue(
           *option, axis.whole ? std::to_string(static_cast<int64_t>(end)) : NumberText(end)));
@@ -167,6 +175,9 @@ Result<SweepAxis> ParseAxis(std::string_view text) {
       const size_t end = rest.find(separator);
       const std::string_view value = Trimmed(rest.substr(0, end));
       KUMO_RETURN_IF_ERROR(CheckValue(*option, value));
+      if (std::ranges::count(axis.values, value) > 0) {
+        return InvalidArgument(std::string(text) + ": " + std::string(value) + " is given twice");
+      }
       axis.values.emplace_back(value);
       if (end == std::string_view::npos) break;
       rest.remove_prefix(end + 1);
@@ -241,7 +252,12 @@ Result<std::vector<SweepPoint>> ListedPoints(std::string_view text) {
       Status status = setting.status();
       if (status.ok()) status = CheckValue(*setting->first, setting->second);
       if (!status.ok()) return status.WithContext("line " + std::to_string(number));
-      point.settings.emplace_back(setting->first->key, setting->second);
+      const std::string& key = setting->first->key;
+      if (std::ranges::count(point.settings, key, &Setting::first) > 0) {
+        return InvalidArgument(key + " is given twice")
+            .WithContext("line " + std::to_string(number));
+      }
+      point.settings.emplace_back(key, setting->second);
     }
     if (!point.settings.empty()) points.push_back(std::move(point));
     if (std::ssize(points) > kMostPoints) {

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <sys/wait.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -20,7 +20,6 @@ constexpr TimeUs kSameRequest = 100 * kMillisecond;
 }  // namespace
 
 std::vector<SweepJobEnd> SweepRunner::Run() {
-  for (SweepJobEnd& end : ends_) end.started = false;
   StartMore();
   while (!running_.empty()) {
     pollfd readable{signals_->fd(), POLLIN, 0};
@@ -37,14 +36,17 @@ std::vector<SweepJobEnd> SweepRunner::Run() {
 void SweepRunner::StartMore() {
   while (!stopped_ && next_ < jobs_.size() && std::ssize(running_) < parallel_) {
     const size_t job = next_++;
-    ends_[job].started = true;
+    Running started{job, FreeSlot(), 0};
     ChildSpec spec;
-    spec.command = jobs_[job].command;
+    spec.command = jobs_[job].command(started.slot);
     spec.output_file = jobs_[job].output_file;
+    std::error_code none_yet;
+    const uintmax_t bytes = std::filesystem::file_size(spec.output_file, none_yet);
+    if (!none_yet) started.output_start = bytes;
     spec.environment = {{"KUMO_TERMINATION_LOG", ""}};
     const Result<pid_t> pid = StartChild(spec);
     if (pid.ok()) {
-      running_[*pid] = job;
+      running_[*pid] = started;
       on_start(job);
       continue;
     }
@@ -54,18 +56,26 @@ void SweepRunner::StartMore() {
   }
 }
 
+int SweepRunner::FreeSlot() const {
+  int slot = 0;
+  const auto is_taken = [&](const auto& one) { return one.second.slot == slot; };
+  while (std::ranges::any_of(running_, is_taken)) ++slot;
+  return slot;
+}
+
 void SweepRunner::Reap() {
   for (auto it = running_.begin(); it != running_.end();) {
     int status = 0;
-    const auto [pid, job] = *it;
+    const auto [pid, running] = *it;
     if (waitpid(pid, &status, WNOHANG) != pid) {
       ++it;
       continue;
     }
     it = running_.erase(it);
-    ends_[job].code = ExitStatus(status);
-    ends_[job].reason = ExitReasonOf("", jobs_[job].output_file, 0);
-    on_end(job, ends_[job]);
+    SweepJobEnd& end = ends_[running.job];
+    end.code = ExitStatus(status);
+    end.reason = ExitReasonOf("", jobs_[running.job].output_file, running.output_start);
+    on_end(running.job, end);
   }
 }
 
@@ -73,7 +83,7 @@ void SweepRunner::PassOn(int signal) {
   const TimeUs now = clock_.NowUs();
   // `timeout` signals a process and its group one right after the other.
   if (stopped_ && now - stopped_at_ < kSameRequest) return;
-  for (const auto& [pid, job] : running_) kill(pid, stopped_ ? SIGKILL : signal);
+  for (const auto& [pid, running] : running_) kill(pid, stopped_ ? SIGKILL : signal);
   if (!stopped_) stopped_at_ = now;
   stopped_ = true;
 }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -21,14 +22,14 @@ namespace kumo {
 
 struct SweepJob {
   std::string name;
-  std::vector<std::string> command;
+  // The command in a slot: 0 .. parallel - 1, of no other job that runs at the same time.
+  std::function<std::vector<std::string>(int slot)> command;
   std::string output_file;  // appended with the output
 };
 
 struct SweepJobEnd {
-  int code = 0;         // exit code, or 128 + the signal that killed it
-  std::string reason;   // its last line; "" if it printed nothing
-  bool started = true;  // false: a request to stop came before its turn
+  int code = 0;        // exit code, or 128 + the signal that killed it
+  std::string reason;  // its last line; "" if it printed nothing
 };
 
 class SweepRunner {
@@ -48,7 +49,13 @@ class SweepRunner {
   bool stopped() const { return stopped_; }
 
  private:
+  struct Running {
+    size_t job = 0;
+    int slot = 0;
+    uintmax_t output_start = 0;  // bytes of the output file at its start
+  };
   void StartMore();
+  int FreeSlot() const;
   void Reap();
   void PassOn(int signal);
 
@@ -60,7 +67,7 @@ class SweepRunner {
   bool stopped_ = false;
   TimeUs stopped_at_ = 0;
   const SteadyClock clock_;
-  std::map<pid_t, size_t> running_;
+  std::map<pid_t, Running> running_;
 };
 
 }  // namespace kumo

@@ -66,7 +66,6 @@ Result<ResumePoint> Named(FileSystem& files, const Experiment& experiment, int64
   }
   manifest->set_name(name);
   ResumePoint point;
-  point.named = true;
   KUMO_RETURN_IF_ERROR(Take(*std::move(manifest), experiment, &point));
   return point;
 }
@@ -82,24 +81,26 @@ std::optional<int64_t> RoundToResume(const Experiment& experiment) {
 namespace {
 
 // The version before was evaluated, and the patience at hand may be longer now.
-bool HasStoppedEarly(const checkpoint::Manifest& manifest, const JobPlan& plan,
+bool IsEndOfPatience(const checkpoint::Manifest& manifest, const JobPlan& plan,
                      const Experiment& experiment) {
-  const checkpoint::Progress& progress = manifest.progress();
   const int patience = experiment.PatienceInEpochs();
-  if (patience == 0 || manifest.version() < 1 || progress.stops_at() != manifest.version()) {
-    return false;
-  }
-  const int64_t waited = int64_t{plan.Round(manifest.version() - 1).epoch} - progress.best_epoch();
+  if (patience == 0 || !HasEndedEarly(manifest)) return false;
+  const int64_t waited =
+      int64_t{plan.Round(manifest.version() - 1).epoch} - manifest.progress().best_epoch();
   return manifest.version() <= plan.rounds() && waited >= patience;
 }
 
 }  // namespace
 
+bool HasEndedEarly(const checkpoint::Manifest& manifest) {
+  return manifest.version() > 0 && manifest.progress().stops_at() == manifest.version();
+}
+
 bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment) {
   JobSpec spec;
   spec.train_samples = manifest.train_samples();
   const Result<JobPlan> plan = PlanFor(experiment, spec);
-  if (plan.ok() && HasStoppedEarly(manifest, *plan, experiment)) return true;
+  if (plan.ok() && IsEndOfPatience(manifest, *plan, experiment)) return true;
   if (!plan.ok() || manifest.version() != plan->rounds() || !manifest.has_evaluation()) {
     return false;
   }

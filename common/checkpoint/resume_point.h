@@ -22,7 +22,6 @@ struct ResumePoint {
   // Set if settings have changed since; equals the manifest's last continuation.
   std::optional<checkpoint::Continuation> continuation;
   std::vector<std::string> skipped;  // faults of newer checkpoints
-  bool named = false;                // chosen by its round: there may be later checkpoints
   bool finished = false;             // the job is done: its last checkpoint (IsFinished)
 };
 
@@ -32,6 +31,9 @@ std::optional<int64_t> RoundToResume(const Experiment& experiment);
 // True if a checkpoint is the end of its job: all rounds and their evaluation are done. False if
 // its manifest has no number of samples (release 0.1).
 bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment);
+
+// True for the checkpoint with which a run has ended early (job.patience).
+bool HasEndedEarly(const checkpoint::Manifest& manifest);
 
 // Chooses by checkpoint.resume: auto and must take the newest checkpoint that verifies.
 // FailedPrecondition, with advice, if all checkpoints or the named one are damaged, and if the

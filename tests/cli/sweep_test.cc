@@ -1,6 +1,10 @@
 // kumo sweep and kumo runs, with processes that do what the test wants.
 #include <gmock/gmock.h>
 
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -10,7 +14,12 @@ namespace kumo {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 class SweepTest : public KumoTest {};
 
@@ -41,7 +50,8 @@ TEST_F(SweepTest, AFailedRunEndsNoOtherAndIsTheExitCode) {
 TEST_F(SweepTest, ARequestToStopIsPassedOnAndNoFurtherRunStarts) {
   for (const char* name : {"worker-0", "worker-1"}) Script(name, "follow server-0 75");
   Script("server-0", "stop 75 kumo-server 0: stopped after round 7, which is saved");
-  Start({"sweep", experiment_, "job.seed=1,2,3", "--parallel", "2"});
+  Start({"sweep", experiment_, "job.seed=1,2,3", "--parallel", "2", "--workers", "2", "--devices",
+         "cuda:0,cuda:1,cuda:2,cuda:3", "--set", "checkpoint.resume=never"});
   Await("two runs",
         [&] { return Starts("server-0").size() == 2 && Starts("worker-1").size() == 2; });
   Signal(SIGTERM);
@@ -50,6 +60,14 @@ TEST_F(SweepTest, ARequestToStopIsPassedOnAndNoFurtherRunStarts) {
   EXPECT_THAT(ended.last_line, HasSubstr("repeat the command to resume"));
   EXPECT_EQ(Starts("server-0").size(), 2u);
   EXPECT_TRUE(NothingRuns());
+  // Each run has devices of its own, and resumes if it is started again.
+  std::vector<std::string> workers = Lines("worker-0.args");
+  const std::vector<std::string> others = Lines("worker-1.args");
+  workers.insert(workers.end(), others.begin(), others.end());
+  EXPECT_THAT(workers, UnorderedElementsAre(
+                           EndsWith("network.device=cuda:0"), EndsWith("network.device=cuda:1"),
+                           EndsWith("network.device=cuda:2"), EndsWith("network.device=cuda:3")));
+  EXPECT_THAT(workers, Each(ContainsRegex("resume=never.* --set checkpoint.resume=auto")));
 }
 
 TEST_F(SweepTest, WhatIsWrongIsSaidBeforeAnyRunStarts) {
@@ -64,8 +82,76 @@ TEST_F(SweepTest, WhatIsWrongIsSaidBeforeAnyRunStarts) {
                    "cluster.servers=tcp://127.0.0.1:7"})
                   .last_line,
               HasSubstr("--set cluster.servers= or --parallel 1"));
+  EXPECT_THAT(Run({"sweep", experiment_, "checkpoint.resume=auto,never"}).last_line,
+              HasSubstr("checkpoint.resume cannot differ"));
+  const std::vector<std::vector<std::string>> without_effect = {
+      {"--seed", "3"},
+      {"--with", "gpu"},
+      {"--manifests", folder_ + "/m", "--parallel", "2"},
+      {"--manifests", folder_ + "/m", "--json"}};
+  for (std::vector<std::string> args : without_effect) {
+    args.insert(args.begin(), {"sweep", experiment_, "job.seed=1,2"});
+    const Ended ended = Run(args, false);
+    EXPECT_EQ(ended.code, 64) << ended.err;
+  }
   EXPECT_TRUE(Starts("server-0").empty());
   EXPECT_EQ(Run({"runs", folder_ + "/nowhere"}, false).code, 78);
+}
+
+// kubectl, for a cluster whose API server is away for a moment and where the first run ends well,
+// the second one is refused, the third one fails, the fourth one is removed, and the fifth one was
+// done before.
+constexpr char kKubectl[] = R"sh(#!/bin/sh
+cd "$(dirname "$0")"
+echo "$*" >>calls
+case $1.$3.$(grep -c "get job $3" calls) in
+  apply.mnist-lenet-2.*) exit 1 ;;
+  get.mnist-lenet-1-run.2) exit 1 ;;
+  get.mnist-lenet-1-run.3) echo "Job " ;;
+  get.mnist-lenet-1-run.4) echo "Job SuccessCriteriaMet Complete" ;;
+  get.mnist-lenet-3-run.2) echo "Job FailureTarget Failed" ;;
+  get.mnist-lenet-5-run.*) echo "Job Complete" ;;
+esac
+)sh";
+
+TEST_F(SweepTest, AQueueAppliesOneRunAfterAnotherAndAFailedRunEndsNoOther) {
+  const std::string queue = folder_ + "/queue";
+  Ended ended =
+      Run({"sweep", "mnist_lenet", "network.device=cpu,cuda", "--manifests", queue}, false);
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("run device=cuda: network.device = cuda"));
+  EXPECT_FALSE(std::filesystem::exists(queue)) << "the same command can be repeated";
+  ended = Run({"sweep", "mnist_lenet", "job.seed=1,2,3,4,5", "--manifests", queue, "--with", "gpu",
+               "--workers", "3", "--set", "network.device=cuda"},
+              false);
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("5 runs: mnist-lenet-1 .. mnist-lenet-5"));
+  EXPECT_THAT(Read("queue/points"), HasSubstr("\nmnist-lenet-2 job.seed=2\n"));
+  EXPECT_THAT(Read("queue/mnist-lenet-2/experiment.conf"), HasSubstr("seed = 2"));
+  EXPECT_THAT(Read("queue/mnist-lenet-2/kustomization.yaml"),
+              AllOf(HasSubstr("components/gpu"), HasSubstr("/spec/parallelism, value: 3")));
+
+  const std::string fakes = folder_ + "/fakes";
+  std::filesystem::create_directory(fakes);
+  std::ofstream(fakes + "/kubectl") << kKubectl;
+  std::filesystem::permissions(fakes + "/kubectl", std::filesystem::perms::owner_all);
+  const int status = std::system(("PATH='" + fakes + "':$PATH KUMO_PAUSE_S=0 sh '" + queue +
+                                  "/queue.sh' >'" + folder_ + "/queue.out' 2>&1")
+                                     .c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  std::vector<std::string> calls = Lines("fakes/calls");
+  EXPECT_THAT(calls.at(0), EndsWith(" --ignore-not-found --output jsonpath={.kind} "
+                                    R"({.status.conditions[?(@.status=="True")].type})"));
+  for (std::string& call : calls) call.resize(std::min(call.find(" --"), call.size()));
+  const auto get = [](int run) { return "get job mnist-lenet-" + std::to_string(run) + "-run"; };
+  EXPECT_THAT(calls, ElementsAre(get(1), "apply -k mnist-lenet-1", get(1), get(1), get(1), get(2),
+                                 "apply -k mnist-lenet-2", get(3), "apply -k mnist-lenet-3", get(3),
+                                 get(4), "apply -k mnist-lenet-4", get(4), get(5), get(5)));
+  EXPECT_THAT(
+      Read("queue.out"),
+      AllOf(HasSubstr("mnist-lenet-1 begins: job.seed=1\nmnist-lenet-1 is done\n"),
+            HasSubstr("the Job mnist-lenet-4-run is gone\n"), HasSubstr("mnist-lenet-5 is done\n"),
+            HasSubstr("failed: mnist-lenet-2 mnist-lenet-3 mnist-lenet-4\n")));
 }
 
 }  // namespace

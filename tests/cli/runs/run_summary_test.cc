@@ -25,8 +25,8 @@ class RunSummaryTest : public ::testing::Test {
     std::ofstream(folder + "/log.jsonl") << text;
   }
   // A checkpoint of a network with a loss and an accuracy.
-  void Checkpoint(const std::string& folder, const Experiment& experiment) {
-    checkpoint::Manifest manifest;
+  void Checkpoint(const std::string& folder, const Experiment& experiment,
+                  checkpoint::Manifest manifest = {}) {
     manifest.set_version(7);
     manifest.set_experiment_text(ExperimentText(experiment));
     manifest.set_experiment_hash(ExperimentHash(experiment));
@@ -59,7 +59,11 @@ TEST_F(RunSummaryTest, TheBestEpochIsOfTheMetricThatIsAsked) {
   EXPECT_EQ(run.best->value, 0.75);
   EXPECT_EQ(run.best->epoch, 2);
   EXPECT_EQ(SummariseRun(files_, out_, "loss").best->epoch, 1);
-  EXPECT_FALSE(SummariseRun(files_, out_, "other").best);
+  const RunSummary other = SummariseRun(files_, out_, "other");
+  EXPECT_FALSE(other.best);
+  EXPECT_EQ(CheckMetric({&other, 1}, "other").message(),
+            "--metric other: the metrics of " + out_ + " are loss, accuracy");
+  EXPECT_TRUE(CheckMetric({&other, 1}, "loss").ok());
   EXPECT_GT(run.bytes, 100u);
 }
 
@@ -69,12 +73,31 @@ TEST_F(RunSummaryTest, SettingsAreThoseOfTheLogOrOfTheCheckpoint) {
   Checkpoint(out_, experiment);
   RunSummary run = SummariseRun(files_, out_, "");
   EXPECT_EQ(run.state, RunState::kStopped);
-  EXPECT_EQ(run.experiment_hash, ExperimentHash(experiment));
   EXPECT_EQ(run.settings.at("sync.minibatch"), "17");
   EXPECT_EQ(run.settings.at("data.flip"), "false");
   Log(out_, R"({"round":0,"kind":"settings","settings":{"sync.minibatch":19}})"
             "\n");
   EXPECT_EQ(SummariseRun(files_, out_, "").settings.at("sync.minibatch"), "19");
+}
+
+// job.patience is none of a checkpoint's settings: the end of a run may be another one's middle.
+TEST_F(RunSummaryTest, ARunThatEndedEarlyIsDoneUnlessMorePatienceIsAskedFor) {
+  Experiment experiment;
+  experiment.sync.warmup_samples = 0;
+  experiment.job.patience = 1;
+  checkpoint::Manifest manifest;
+  manifest.set_train_samples(int64_t{1} << 30);
+  manifest.mutable_progress()->set_stops_at(7);
+  manifest.mutable_progress()->set_best_epoch(-1);
+  Checkpoint(out_, experiment, manifest);
+  EXPECT_EQ(SummariseRun(files_, out_, "").state, RunState::kDone);
+  EXPECT_TRUE(IsDone(files_, out_, experiment));
+  experiment.job.patience = 2;
+  EXPECT_FALSE(IsDone(files_, out_, experiment));
+  experiment.job.patience = 1;
+  experiment.job.seed = 5;
+  EXPECT_FALSE(IsDone(files_, out_, experiment)) << "another experiment";
+  EXPECT_FALSE(IsDone(files_, out_ + "/none", experiment));
 }
 
 TEST_F(RunSummaryTest, ALockedFolderHasARunningJob) {

@@ -1,5 +1,7 @@
 #include "cli/runs/run_table.h"
 
+#include <span>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,6 +38,25 @@ TEST(RunTable, ARunWithoutFiguresComesLast) {
   SortByBest(&runs);
   EXPECT_EQ(runs[0].name, "b");
   EXPECT_THAT(RunTable(runs, 0), ::testing::ContainsRegex("new +ended +- +- +- +- +0 "));
+}
+
+TEST(RunTable, FiguresOfDifferentMetricsAreNotCompared) {
+  std::vector<RunSummary> runs = {DoneRun("a", "0.1", 0.5), DoneRun("b", "0.2", 0.75),
+                                  DoneRun("c", "0.3", 2), DoneRun("d", "0.3", 1)};
+  for (RunSummary& run : std::span(runs).last(2)) {
+    run.best->metric = "loss";
+    run.best->more_is_better = false;
+  }
+  SortByBest(&runs);
+  std::string names;
+  for (const RunSummary& run : runs) names += run.name;
+  EXPECT_EQ(names, "badc");
+}
+
+TEST(RunTable, ANumberOfAFileMayBeAny) {
+  std::vector<RunSummary> runs = {DoneRun("a", "0.1", 0.5)};
+  runs[0].log.newest["epoch"] = 1e300;
+  EXPECT_THAT(RunTable(runs, 0), HasSubstr(" 1e+300 "));
 }
 
 TEST(RunTable, OfJsonHasAllSettings) {

@@ -43,7 +43,8 @@ TEST(SweepPoints, ANameHasTheSettingsThatDifferAndFitsAFolder) {
               ElementsAre("milestones=5,10", "milestones=8"));
   EXPECT_THAT(NamesOf(*GridOf(Axes({"data.text=a/b.txt,../c"}))),
               ElementsAre("text=a_b.txt", "text=.._c"));
-  EXPECT_THAT(NamesOf(*GridOf(Axes({"job.seed=1,1"}))), ElementsAre("defaults", "defaults-2"));
+  EXPECT_THAT(NamesOf(*ListedPoints("job.seed=1\njob.seed=1")),
+              ElementsAre("defaults", "defaults-2"));
 }
 
 TEST(SweepPoints, RandomPointsAreThoseOfTheSeed) {
@@ -90,6 +91,13 @@ TEST(SweepPoints, WhatASettingDoesNotTakeIsRefused) {
   EXPECT_THAT(refusal("schedule.learning_rate=.1...01"), HasSubstr("LOW..HIGH"));
   EXPECT_THAT(refusal("schedule.learning_rate=0...1:log"), HasSubstr("above 0 with :log"));
   EXPECT_THAT(refusal("job.name=1..2"), HasSubstr("is no number"));
+  for (const char* range : {"job.seed=.5..2", "job.seed=1..1.5", "job.seed=0..1e300"}) {
+    EXPECT_THAT(refusal(range), HasSubstr("job.seed is an integer, so LOW..HIGH must be integers"));
+  }
+  EXPECT_THAT(refusal("schedule.learning_rate=.1..inf"), HasSubstr("schedule.learning_rate = inf"));
+  EXPECT_THAT(refusal("job.seed=1,2,1"), HasSubstr("1 is given twice"));
+  EXPECT_THAT(ListedPoints("job.seed=1 job.seed=2").status().message(),
+              HasSubstr("line 1: job.seed is given twice"));
   EXPECT_THAT(GridOf(Axes({"job.seed=1", "job.seed=2"})).status().message(),
               HasSubstr("job.seed is given twice"));
   EXPECT_THAT(GridOf(Axes({"job.seed=1..2"})).status().message(), HasSubstr("give --random N"));
