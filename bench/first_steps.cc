@@ -94,7 +94,7 @@ class Run {
         const Range range = layout_.segment(segment);
         float* slots[Optimiser::kMaxSlots] = {};
         for (size_t s = 0; s < slots_.size(); ++s) slots[s] = slots_[s].data() + range.begin;
-        job_.backend->OptimiserStep(segment, gradients_.data() + range.begin, range.size(),
+        job_.backend->OptimiserStep(segment, {}, gradients_.data() + range.begin, range.size(),
                                     weights_.data() + range.begin, slots);
       }
     });

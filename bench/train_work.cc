@@ -177,7 +177,7 @@ void Trainer::Optimise(Segment segment) {
   const Range range = layout_.segment(segment);
   float* slots[Optimiser::kMaxSlots] = {};
   for (size_t s = 0; s < slots_.size(); ++s) slots[s] = slots_[s].data() + range.begin;
-  backend_->OptimiserStep(segment, gradients_.data() + range.begin, range.size(),
+  backend_->OptimiserStep(segment, {}, gradients_.data() + range.begin, range.size(),
                           weights_.data() + range.begin, slots);
 }
 

@@ -101,11 +101,17 @@ JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment, int 
   const Datasets& data = trainer.datasets();
   const ParameterLayout& layout = trainer.spec().layout;
   const ShardMap map(layout, /*servers=*/1, experiment.cluster.chunk_kib * 1024);
-  const int64_t parameters =
-      layout.segment(Segment::kDecayed).size() + layout.segment(Segment::kUndecayed).size();
-  std::printf("network  %s: %" PRId64 " parameters in %zu chunk%s\n",
-              experiment.network.file.c_str(), parameters, map.chunks().size(),
-              map.chunks().size() == 1 ? "" : "s");
+  int64_t parameters = 0;
+  int64_t frozen = 0;
+  for (const TensorSpec& tensor : layout.tensors()) {
+    if (tensor.segment == Segment::kStatistics) continue;
+    parameters += tensor.size();
+    if (!tensor.trained()) frozen += tensor.size();
+  }
+  std::printf("network  %s: %" PRId64 " parameters%s in %zu chunk%s\n",
+              experiment.network.file.c_str(), parameters,
+              frozen > 0 ? (", " + std::to_string(frozen) + " of them frozen,").c_str() : "",
+              map.chunks().size(), map.chunks().size() == 1 ? "" : "s");
   std::printf("data     %s: %" PRId64 " training samples, %s\n", data.train->name().c_str(),
               data.train->size(), HashOf(trainer.spec().train.hash).c_str());
   std::printf("data     %s: %" PRId64 " validation samples, %s\n", data.validation->name().c_str(),

@@ -16,6 +16,7 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/job/metric_list.h"
 #include "common/job/protocol.h"
+#include "common/job/tensor_factors.h"
 
 namespace kumo {
 namespace {
@@ -182,6 +183,7 @@ void SetTensors(const ParameterLayout& layout, checkpoint::Manifest* manifest) {
     tensor->mutable_shape()->Add(spec.shape.begin(), spec.shape.end());
     tensor->set_segment(std::string(SegmentName(spec.segment)));
     tensor->set_begin(layout.tensor(static_cast<int>(i)).begin);
+    WriteFactors(spec.factors, tensor);
   }
 }
 
@@ -199,6 +201,7 @@ Result<ParameterLayout> LayoutOf(const checkpoint::Manifest& manifest) {
     }
     if (segment == kSegments) return Damaged(manifest, "has a segment '" + tensor.segment() + "'");
     spec.segment = static_cast<Segment>(segment);
+    spec.factors = ReadFactors(tensor);
   }
   Result<ParameterLayout> layout = ParameterLayout::Make(std::move(specs));
   if (!layout.ok()) return Damaged(manifest, "is invalid: " + layout.status().message());

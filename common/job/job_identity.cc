@@ -5,6 +5,7 @@
 #include "common/base/text.h"
 #include "common/job/network_changes.h"
 #include "common/job/protocol.h"
+#include "common/job/tensor_factors.h"
 #include "common/settings/experiment_text.h"
 
 namespace kumo {
@@ -90,8 +91,10 @@ Result<JobSpec> ParseSpec(const wire::JobSpec& wire_spec) {
   }
   std::vector<TensorSpec> tensors;
   for (const wire::Tensor& t : wire_spec.tensors()) {
-    tensors.push_back(
-        {t.name(), {t.shape().begin(), t.shape().end()}, static_cast<Segment>(t.segment())});
+    tensors.push_back({t.name(),
+                       {t.shape().begin(), t.shape().end()},
+                       static_cast<Segment>(t.segment()),
+                       ReadFactors(t)});
   }
   JobSpec spec;
   KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(std::move(tensors)));
@@ -135,6 +138,7 @@ wire::JobSpec SpecToWire(const JobSpec& spec) {
     tensor->set_name(t.name);
     tensor->mutable_shape()->Add(t.shape.begin(), t.shape.end());
     tensor->set_segment(static_cast<uint32_t>(t.segment));
+    WriteFactors(t.factors, tensor);
   }
   WriteMetrics(spec.metrics, out.mutable_metrics());
   out.set_fingerprint(spec.layout.fingerprint());

@@ -1,7 +1,12 @@
 #include "common/job/parameter_layout.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
 #include <set>
+#include <sstream>
+#include <utility>
 
 #include "common/base/fnv.h"
 
@@ -14,9 +19,19 @@ constexpr int64_t kMaxParameters = int64_t{1} << 36;
 int64_t AlignUp(int64_t position) { return (position + kAlignment - 1) / kAlignment * kAlignment; }
 
 std::string Describe(const TensorSpec& tensor) {
-  return tensor.name + " " + tensor.ShapeText() + " (" + std::string(SegmentName(tensor.segment)) +
-         ")";
+  std::ostringstream text;
+  text << tensor.name << " " << tensor.ShapeText() << " (" << SegmentName(tensor.segment);
+  if (tensor.factors.frozen()) {
+    text << ", not trainable";
+  } else if (tensor.factors.rate != 1.0f) {
+    text << ", learning_rate_factor " << tensor.factors.rate;
+  }
+  if (tensor.factors.decay != 1.0f) text << ", weight_decay_factor " << tensor.factors.decay;
+  text << ")";
+  return text.str();
 }
+
+bool IsFactor(float x) { return std::isfinite(x) && !std::signbit(x); }
 
 Status CheckTensor(const TensorSpec& tensor) {
   if (tensor.name.empty()) return InvalidArgument("a tensor has no name");
@@ -24,6 +39,11 @@ Status CheckTensor(const TensorSpec& tensor) {
   if (segment < 0 || segment >= kSegments) {
     return InvalidArgument("tensor " + tensor.name + " is in unknown segment " +
                            std::to_string(segment));
+  }
+  if (!IsFactor(tensor.factors.rate) || !IsFactor(tensor.factors.decay)) {
+    return InvalidArgument("tensor " + tensor.name +
+                           " has a factor of its learning rate or weight decay that is negative or "
+                           "not finite");
   }
   int64_t size = 1;
   for (int64_t extent : tensor.shape) {
@@ -34,6 +54,23 @@ Status CheckTensor(const TensorSpec& tensor) {
     size *= extent;
   }
   return OkStatus();
+}
+
+// The tensors of each group of a segment.
+std::vector<std::vector<int>> GroupsOf(const std::vector<TensorSpec>& tensors, Segment segment) {
+  std::vector<std::vector<int>> groups;
+  std::map<std::pair<float, float>, size_t> places;  // by factors
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].segment != segment) continue;
+    const StepFactors& factors = tensors[i].factors;
+    const auto [place, is_new] = places.try_emplace({factors.rate, factors.decay}, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[place->second].push_back(static_cast<int>(i));
+  }
+  std::ranges::stable_partition(groups, [&](const std::vector<int>& group) {
+    return !tensors[group.front()].factors.frozen();
+  });
+  return groups;
 }
 
 }  // namespace
@@ -88,10 +125,17 @@ Result<ParameterLayout> ParameterLayout::Make(std::vector<TensorSpec> tensors) {
   for (int segment = 0; segment < kSegments; ++segment) {
     position = AlignUp(position);
     layout.segments_[segment].begin = position;
-    for (size_t i = 0; i < layout.tensors_.size(); ++i) {
-      if (static_cast<int>(layout.tensors_[i].segment) != segment) continue;
-      layout.ranges_[i] = {position, position + layout.tensors_[i].size()};
-      position = layout.ranges_[i].end;
+    for (const auto& members : GroupsOf(layout.tensors_, static_cast<Segment>(segment))) {
+      position = AlignUp(position);
+      StepGroup& group = layout.groups_.emplace_back();
+      group.segment = static_cast<Segment>(segment);
+      group.factors = layout.tensors_[members.front()].factors;
+      group.range.begin = position;
+      for (const int i : members) {
+        layout.ranges_[i] = {position, position + layout.tensors_[i].size()};
+        position = layout.ranges_[i].end;
+      }
+      group.range.end = position;
     }
     layout.segments_[segment].end = position;
   }
@@ -104,6 +148,9 @@ Result<ParameterLayout> ParameterLayout::Make(std::vector<TensorSpec> tensors) {
     fingerprint.Add(static_cast<uint64_t>(tensor.segment));
     fingerprint.Add(uint64_t{tensor.shape.size()});
     for (int64_t extent : tensor.shape) fingerprint.Add(static_cast<uint64_t>(extent));
+    if (tensor.factors == StepFactors{}) continue;
+    fingerprint.Add(uint64_t{std::bit_cast<uint32_t>(tensor.factors.rate)});
+    fingerprint.Add(uint64_t{std::bit_cast<uint32_t>(tensor.factors.decay)});
   }
   layout.fingerprint_ = fingerprint.value();
   return layout;

@@ -17,7 +17,7 @@ ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_byt
   CHECK_LE(servers, kMaxServers);
   CHECK_GT(chunk_bytes, 0);
   int64_t total = 0;
-  for (int s = 0; s < kSegments; ++s) total += layout.segment(static_cast<Segment>(s)).size();
+  for (const StepGroup& group : layout.groups()) total += group.range.size();
 
   // Small networks are cut finer than chunk_bytes, so that every server has its share.
   const int64_t share = (total + servers - 1) / servers;
@@ -27,13 +27,13 @@ ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_byt
   const int64_t length = std::max(kBucket, (wanted + kBucket - 1) / kBucket * kBucket);
 
   int64_t before = 0;  // floats in the chunks so far
-  for (int s = 0; s < kSegments; ++s) {
-    const Segment segment = static_cast<Segment>(s);
-    const Range range = layout.segment(segment);
+  for (const StepGroup& group : layout.groups()) {
+    const Range range = group.range;
     for (int64_t begin = range.begin; begin < range.end; begin += length) {
       Chunk chunk;
       chunk.index = static_cast<int>(chunks_.size());
-      chunk.segment = segment;
+      chunk.segment = group.segment;
+      chunk.factors = group.factors;
       chunk.range = {begin, std::min(begin + length, range.end)};
       // The server whose share of the bytes the chunk's middle falls into; chunk 0 on server 0.
       const int64_t middle = before + chunk.range.size() / 2;

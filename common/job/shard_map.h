@@ -1,8 +1,8 @@
 // Shard map: the server that holds each part of the flat parameter vector.
 //
-// Each segment of the layout is cut into chunks of at most `chunk_bytes`; chunks are dealt to the
+// Each group of the layout is cut into chunks of at most `chunk_bytes`; chunks are dealt to the
 // servers as contiguous runs of about equal bytes, so chunk 0 always lies on server 0. Chunk
-// boundaries are multiples of Codec::kBucket from the segment's start, so buckets, and with
+// boundaries are multiples of Codec::kBucket from the group's start, so buckets, and with
 // them the bits, are the same on any number of servers.
 //
 // Immutable; thread-safe.
@@ -22,6 +22,12 @@ struct Chunk {
   int server = 0;
   Segment segment = Segment::kDecayed;
   Range range;  // positions in the flat vector
+  StepFactors factors = {};
+
+  // A chunk whose weights never change: contributions have no payload.
+  bool frozen() const { return factors.frozen(); }
+  // Whether an optimiser steps it, so that partitions carry state for it.
+  bool trained() const { return segment != Segment::kStatistics && !frozen(); }
 };
 
 class ShardMap {
@@ -35,7 +41,7 @@ class ShardMap {
   // Server `server` holds chunks [FirstChunk(server), FirstChunk(server + 1)); maybe none.
   int FirstChunk(int server) const { return first_chunk_[server]; }
   std::span<const Chunk> ServerChunks(int server) const;
-  // The part of the flat vector that a server's chunks span, gaps between segments included.
+  // The part of the flat vector that a server's chunks span, gaps between groups included.
   Range ServerRange(int server) const;
   // float32 bytes of a server's chunks.
   int64_t ServerBytes(int server) const;

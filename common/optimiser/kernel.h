@@ -49,9 +49,10 @@ struct StepNumbers {
 // One optimiser's step as a plain function over arrays.
 struct OptimiserKernel {
   OptimiserTraits traits;
-  // next may be weights; slots[0 .. slots) are arrays of n.
-  void (*step)(const StepNumbers& numbers, const float* gradient, const float* weights, float* next,
-               float* const* slots, size_t n);
+  // next may be weights; slots[0 .. slots) are arrays of n. Factors as Scaled (scaled.h).
+  void (*step)(const StepNumbers& numbers, float rate_factor, float decay_factor,
+               const float* gradient, const float* weights, float* next, float* const* slots,
+               size_t n);
 };
 
 // All optimisers at one level.

@@ -51,8 +51,8 @@ class KernelOptimiser final : public Optimiser {
             float* const* slots) const override {
     CHECK_EQ(gradient.size(), weights.size());
     CHECK_EQ(next.size(), weights.size());
-    kernel_.step(NumbersOf(info, scale), gradient.data(), weights.data(), next.data(), slots,
-                 weights.size());
+    kernel_.step(NumbersOf(info, scale), info.factors.rate, info.factors.decay, gradient.data(),
+                 weights.data(), next.data(), slots, weights.size());
   }
 
   StepNumbers NumbersOf(const StepInfo& info, float scale) const override {

@@ -26,6 +26,7 @@
 #include "common/base/choice.h"
 #include "common/base/isa.h"
 #include "common/optimiser/kernel.h"
+#include "common/optimiser/step_factors.h"
 
 namespace kumo {
 
@@ -46,6 +47,7 @@ struct StepInfo {
   float weight_decay = 0.0f;  // 0 for the segments that are not decayed
   int64_t step = 1;           // counted from 1 since the slots were zero: Adam's bias correction
   std::optional<float> momentum = std::nullopt;  // in place of the settings'
+  StepFactors factors = {};                      // of learning_rate and weight_decay
 };
 
 class Optimiser {
@@ -56,7 +58,8 @@ class Optimiser {
   virtual const OptimiserTraits& traits() const = 0;
   // State arrays per weight: 0 .. kMaxSlots.
   int slots() const { return traits().slots; }
-  // The numbers of Step, for devices that step weights in their own memory.
+  // The numbers of Step before the factors (Scaled), for devices that step weights in their own
+  // memory.
   virtual StepNumbers NumbersOf(const StepInfo& info, float scale) const = 0;
   // next[i] = weights[i] - step(scale * gradient[i]); `next` may be `weights` itself, nothing else
   // may overlap. Every span is equally long; slots points to slots() arrays of that length, and may

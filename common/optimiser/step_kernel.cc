@@ -10,16 +10,18 @@ KUMO_ALWAYS_INLINE float SquareRoot(float x) { return __builtin_sqrtf(x); }
 
 #define KUMO_STEP KUMO_ALWAYS_INLINE
 #include "common/optimiser/all.h"
+#include "common/optimiser/scaled.h"
 
 namespace kumo::KUMO_ISA {
 
 template <typename Optimiser>
-static void Step(const StepNumbers& numbers, const float* gradient, const float* weights,
-                 float* next, float* const* slots, size_t n) {
+static void Step(const StepNumbers& numbers, float rate_factor, float decay_factor,
+                 const float* gradient, const float* weights, float* next, float* const* slots,
+                 size_t n) {
   constexpr int kSlots = Optimiser::kTraits.slots;
   static_assert(kSlots <= 2);
   static_assert((kSlots > 0) == (Optimiser::kTraits.state[0] != '\0'));
-  const StepNumbers s = numbers;
+  const StepNumbers s = Scaled(numbers, rate_factor, decay_factor);
   float* const first = kSlots > 0 ? slots[0] : nullptr;
   float* const second = kSlots > 1 ? slots[1] : nullptr;
   KUMO_VECTOR_LOOP

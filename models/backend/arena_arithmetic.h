@@ -24,10 +24,11 @@ class ArenaArithmetic {
   virtual void MeasureGradients(const float* gradients, int64_t n) = 0;
   // Multiplies gradients by the factor, unless it is 1.
   virtual void ScaleGradients(float* gradients, int64_t n) = 0;
-  // One step of n weights of a segment in place, by the current step's optimiser and that factor.
-  // `slots` as Optimiser::Step has them.
-  virtual void OptimiserStep(Segment segment, const float* gradient, int64_t n, float* weights,
-                             float* const* slots) = 0;
+  // One step of n weights of a segment in place, by the current step's optimiser and that factor,
+  // with factors of learning rate and weight decay. `slots` as Optimiser::Step has them. Requires
+  // factors that are not frozen.
+  virtual void OptimiserStep(Segment segment, const StepFactors& factors, const float* gradient,
+                             int64_t n, float* weights, float* const* slots) = 0;
 };
 
 }  // namespace kumo

@@ -17,7 +17,8 @@ class GradientRule final : public Rule {
 
  private:
   void Step(const RoundInfo& info, const RuleArrays& arrays) const override {
-    const StepInfo step = {info.learning_rate, info.weight_decay, info.step, info.momentum};
+    const StepInfo step = {info.learning_rate, info.weight_decay, info.step, info.momentum,
+                           info.factors};
     optimiser_->Step(step, arrays.scale, {arrays.sum, arrays.n}, {arrays.start, arrays.n},
                      {arrays.next_start, arrays.n}, arrays.slots);
   }

@@ -27,6 +27,7 @@ struct RoundInfo {
   int64_t step = 1;           // rounds since this rule's state was zero, counted from 1
   int64_t samples = 0;        // of the round, over all partitions; 0: an empty round
   int partitions = 1;         // N, those without samples included
+  StepFactors factors = {};   // rule `gradient`: of the chunk
 };
 
 static_assert(RuleArrays::kMaxSlots == Optimiser::kMaxSlots);

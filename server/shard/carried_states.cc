@@ -11,9 +11,7 @@
 namespace kumo {
 
 CarriedStates::CarriedStates(const Chunk& chunk, int partitions, int arrays)
-    : chunk_(chunk),
-      partitions_(partitions),
-      arrays_(chunk.segment == Segment::kStatistics ? 0 : arrays) {}
+    : chunk_(chunk), partitions_(partitions), arrays_(chunk.trained() ? arrays : 0) {}
 
 CarriedStates::Key CarriedStates::KeyOf(const wire::Header& header) {
   return {header.partition(), header.carried_array(), header.round()};

@@ -17,6 +17,11 @@ void ChunkWork::Run() {
     Accumulate(contributions, sum->span());
     return;
   }
+  if (current.exists()) MakeNext();
+  if (freeze) frozen = Frozen(next);
+}
+
+void ChunkWork::MakeNext() {
   RuleArrays arrays;
   arrays.n = elements;
   arrays.stream = stream;
@@ -34,7 +39,6 @@ void ChunkWork::Run() {
     next.coded_start = std::move(coded.bytes);
     first_bad = coded.first_bad;
   }
-  if (freeze) frozen = Frozen(next);
 }
 
 }  // namespace kumo

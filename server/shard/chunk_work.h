@@ -38,7 +38,7 @@ struct ChunkWork {
   // For the work that closes the round; null or empty in other works.
   std::shared_ptr<const Rule> rule;
   RoundInfo info;
-  Version current;                    // that the round started from
+  Version current;                    // that the round started from; none if `next` is complete
   Version next;                       // to be written; the rule's slots are updated in place
   const Codec* pull_codec = nullptr;  // encodes the next start for pulls; null: float32
   bool stream = false;                // write the next arrays past the caches
@@ -50,6 +50,9 @@ struct ChunkWork {
 
   bool closes() const { return rule != nullptr; }
   void Run();
+
+ private:
+  void MakeNext();
 };
 
 }  // namespace kumo

@@ -88,6 +88,13 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
     KUMO_RETURN_IF_ERROR(metrics_.Check(ReadSums(header.metrics()), contribution.samples)
                              .WithContext(SubjectOf(header)));
   }
+  if (chunk.frozen()) {
+    if (!push.payload.bytes.empty()) {
+      return InvalidArgument(SubjectOf(header) + ": " + std::to_string(push.payload.bytes.size()) +
+                             " bytes for weights that are not trained");
+    }
+    contribution.samples = 0;
+  }
   if (contribution.samples == 0) return contribution;
   const Codec& codec = push_codecs_.For(round, chunk.segment);
   if (header.codec() != static_cast<uint32_t>(codec.id())) {
@@ -109,6 +116,11 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
 void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
                       Version* previous) const {
   const RoundPlan round = plan_.Round(work->round);
+  if (chunk.frozen()) {
+    work->rule = average_rule_;
+    work->next = *current;
+    return;
+  }
   work->rule = RuleFor(round, chunk.segment);
   work->info.samples = round.samples.size();
   work->info.learning_rate = schedule_->RateAt(round.first_sample, round.samples.size());
@@ -116,6 +128,7 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
   work->info.weight_decay = chunk.segment == Segment::kDecayed ? weight_decay_ : 0.0f;
   work->info.step = round.step;
   work->info.partitions = partitions();
+  work->info.factors = chunk.factors;
   work->next = NextArrays(*work->rule, round.step, current, previous);
   work->current = *current;
   work->pull_codec = PullCodec(chunk.segment);

@@ -42,8 +42,9 @@ class RoundMath {
   // InvalidArgument if samples, codec, length or elements do not fit the round.
   Result<CodedContribution> Contribution(const Chunk& chunk, const Message& push) const;
   // Completes the work that has all contributions of its round, so that it makes the next version.
-  // Takes the slots of `current`, and takes `previous` apart: its arrays become those of the next
-  // version unless another holder still reads them. Requires that `current` exists.
+  // The next version of a frozen chunk shares all arrays with `current`, and nothing is computed.
+  // Otherwise takes the slots of `current`, and takes `previous` apart: its arrays become those of
+  // the next version unless another holder still reads them. Requires that `current` exists.
   void Close(const Chunk& chunk, ChunkWork* work, Version* current, Version* previous) const;
   // Makes a version's coded start, if pulls are coded. FailedPrecondition as CheckFits.
   Status CodeStart(const Chunk& chunk, int64_t number, Version* version) const;

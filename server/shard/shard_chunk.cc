@@ -25,9 +25,12 @@ void OpenRound::Add(int partition, CodedContribution contribution) {
 // Contributions that come next in partition order; 0 if they are too few for a pass of their own.
 int OpenRound::CountReady() const {
   int ready = 0;
-  while (added_ + ready < partitions() && arrived_[added_ + ready]) ++ready;
+  int with_samples = 0;
+  for (; added_ + ready < partitions() && arrived_[added_ + ready]; ++ready) {
+    if (arrived_[added_ + ready]->samples > 0) ++with_samples;
+  }
   const bool closes = added_ + ready == partitions();
-  return closes || ready >= kWorthAPass ? ready : 0;
+  return closes || with_samples >= kWorthAPass ? ready : 0;
 }
 
 void OpenRound::MoveInto(ChunkWork* work) {

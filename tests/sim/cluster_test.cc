@@ -54,6 +54,43 @@ TEST(Cluster, WeightsDoNotDependOnTheNumberOfWorkersAndServers) {
   }
 }
 
+// Other workers begin without the frozen weights, and chunk 0, which brings each round's directive,
+// may be frozen.
+TEST(Cluster, FrozenTensorsKeepTheirBitsWhoeverDies) {
+  for (const bool first : {false, true}) {
+    const auto job = [&](int epochs) {
+      SimSettings settings = SmallJob();
+      settings.experiment.job.epochs = epochs;
+      settings.experiment.block.nesterov = true;
+      for (TensorSpec& tensor : settings.tensors) {
+        if (first ? tensor.segment == Segment::kDecayed : tensor.name == "b.weight") {
+          tensor.factors.rate = 0;
+        }
+      }
+      return settings;
+    };
+    const SimResult early = RunJob(job(1));
+    const SimResult reference = RunJob(job(6));
+    SimSettings settings = job(6);
+    settings.servers = 3;
+    settings.faults.kills = 2;
+    settings.faults.restart = 1;
+    settings.faults.kill_within = 500 * kMillisecond;
+    const SimResult result = RunJob(settings);
+    ExpectFinished(early);
+    ExpectFinished(result);
+    EXPECT_EQ(Bits(result.weights), Bits(reference.weights));
+    const ParameterLayout layout = ParameterLayout::Make(settings.tensors).value();
+    for (size_t t = 0; t < layout.tensors().size(); ++t) {
+      const Range range = layout.tensor(static_cast<int>(t));
+      const bool same =
+          std::equal(result.weights.begin() + range.begin, result.weights.begin() + range.end,
+                     early.weights.begin() + range.begin);
+      EXPECT_EQ(same, layout.tensors()[t].factors.frozen()) << layout.tensors()[t].name;
+    }
+  }
+}
+
 TEST(Cluster, AWorkerThatDiesIsReplacedByTheOthers) {
   const SimResult reference = RunJob(SmallJob());
   SimSettings settings = SmallJob();

@@ -77,7 +77,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
                  1000.0f;
     }
     for (int s = 0; s < spec_.optimiser_slots; ++s) {
-      if (chunk.segment == Segment::kStatistics) break;
+      if (!chunk.trained()) break;
       auto& slot = arrays[(residual_ ? 1 : 0) + s];
       for (size_t i = 0; i < n; ++i) {
         const size_t at = chunk.range.begin + i;
@@ -85,7 +85,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
         x[i] += 0.1f * slot[at];
       }
     }
-    if (samples.size() == 0) {
+    if (samples.size() == 0 || chunk.frozen()) {
       block.contributions.push_back({});
       continue;
     }
@@ -100,7 +100,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
   }
   if (train.save_state) {
     for (const Chunk& chunk : shape_->map.chunks()) {
-      if (chunk.segment == Segment::kStatistics) continue;
+      if (!chunk.trained()) continue;
       for (size_t i = 0; i < arrays.size(); ++i) {
         block.carried.push_back({chunk.index, static_cast<int>(i),
                                  Pack(std::span<const float>(arrays[i]).subspan(

@@ -64,7 +64,10 @@ void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepCont
   side.asked = version;
   side.missing = 0;
   for (const Chunk& chunk : shape_->map.chunks()) {
-    if (side.installed[chunk.index] == version) continue;
+    int64_t& installed = side.installed[chunk.index];
+    // All versions of a frozen chunk are alike. Chunk 0 brings the directive of each round.
+    if (chunk.frozen() && chunk.index != 0 && installed >= 0) installed = version;
+    if (installed == version) continue;
     ++side.missing;
     wire::Header header;
     header.set_type(wire::PULL);
@@ -89,7 +92,7 @@ void WeightDownload::Forget() {
 void StateDownload::AskFor(int partition, const Lease& lease, WorkerStepContext* context) {
   if (lease.round == 0 || !asked_.insert(partition).second) return;
   for (const Chunk& chunk : shape_->map.chunks()) {
-    if (chunk.segment == Segment::kStatistics) continue;
+    if (!chunk.trained()) continue;
     for (int array = 0; array < shape_->carried_arrays; ++array) {
       if (states_.contains({partition, chunk.index, array})) continue;
       wire::Header header;

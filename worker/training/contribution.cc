@@ -13,6 +13,9 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, const 
   for (const Chunk& chunk : chunks_) {
     const int64_t begin = chunk.range.begin;
     GradientCodec::Encoding& encoding = encodings_.emplace_back();
+    places.push_back(end);
+    asked_[chunk.index] = chunk.frozen();
+    if (chunk.frozen()) continue;
     encoding.codec = &shape.push_codecs.For(round, chunk.segment);
     encoding.n = chunk.range.size();
     if (round.mode == SyncMode::kBlock || chunk.segment == Segment::kStatistics) {
@@ -25,13 +28,13 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, const 
       encoding.residual = vectors.residual + begin;
     }
     encoding.most = encoding.codec->MostWithoutLoss(encoding.residual != nullptr);
-    places.push_back(end);
     end += encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n));
     end = (end + kAlign - 1) / kAlign * kAlign;
   }
   memory_ = backend_->MakeCode(end);
   for (size_t i = 0; i < encodings_.size(); ++i) {
     GradientCodec::Encoding& encoding = encodings_[i];
+    if (chunks_[i].frozen()) continue;
     encoding.code = {memory_.get() + places[i],
                      encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n))};
   }
@@ -98,7 +101,7 @@ std::optional<Contribution::BadNumber> Contribution::first_bad() const {
 std::vector<Payload> Contribution::payloads() const {
   std::vector<Payload> payloads;
   for (const GradientCodec::Encoding& encoding : encodings_) {
-    payloads.push_back({memory_, encoding.code});
+    payloads.push_back(encoding.code.empty() ? Payload() : Payload{memory_, encoding.code});
   }
   return payloads;
 }

@@ -32,7 +32,7 @@ class Contribution {
   using OnCoded = std::function<void(std::vector<CodedChunk>)>;
 
   // Codes gradients in a gradient round, otherwise base - weights; statistics are averaged in both
-  // modes. `shape` and `backend` must outlive this object.
+  // modes. Chunks that are frozen get no code. `shape` and `backend` must outlive this object.
   Contribution(const JobShape& shape, const RoundPlan& round, const Vectors& vectors,
                Backend* backend);
   // Waits for the backend if it is still coding.

@@ -41,7 +41,7 @@ Status PartitionArrays::AppendTo(const Arrays& arrays, const ShardMap& map,
     vectors.push_back(arrays.optimiser.data() + i * layout_.size());
   }
   for (const Chunk& chunk : map.chunks()) {
-    if (chunk.segment == Segment::kStatistics) continue;
+    if (!chunk.trained()) continue;
     for (size_t i = 0; i < vectors.size(); ++i) {
       auto copy = std::make_shared<Buffer<float>>(chunk.range.size());
       KUMO_RETURN_IF_ERROR(

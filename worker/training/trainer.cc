@@ -211,14 +211,15 @@ Result<MetricSums> Trainer::Minibatches(const TrainAction& train,
 void Trainer::OptimiserStep(PartitionArrays::Arrays* carried) {
   float* const slots =
       carried->optimiser.empty() ? optimiser_slots_.data() : carried->optimiser.data();
-  for (Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
-    const Range range = spec_.layout.segment(segment);
+  for (const StepGroup& group : spec_.layout.groups()) {
+    if (!group.trained()) continue;
+    const Range range = group.range;
     float* slot_parts[Optimiser::kMaxSlots] = {};
     for (int i = 0; i < job_.optimiser->slots(); ++i) {
       slot_parts[i] = slots + i * spec_.layout.size() + range.begin;
     }
-    backend_->OptimiserStep(segment, gradients_.data() + range.begin, range.size(),
-                            weights_.data() + range.begin, slot_parts);
+    backend_->OptimiserStep(group.segment, group.factors, gradients_.data() + range.begin,
+                            range.size(), weights_.data() + range.begin, slot_parts);
   }
 }
 
@@ -306,7 +307,7 @@ std::vector<std::vector<int>> ReadyChunks(const Experiment& experiment,
     return {};
   std::vector<std::vector<int>> chunks(stages.size());
   for (const Chunk& chunk : map.chunks()) {
-    if (chunk.index == 0 || chunk.segment == Segment::kStatistics) continue;
+    if (chunk.index == 0 || !chunk.trained()) continue;
     const int first = layout.TensorAt(chunk.range.begin);
     for (size_t stage = 0; stage + 1 < stages.size(); ++stage) {
       if (stages[stage].begin <= first && first < stages[stage].end) {

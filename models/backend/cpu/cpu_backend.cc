@@ -103,12 +103,13 @@ class CpuBackend final : public Backend {
     if (engine_.gradient_factor == 1.0f) return;
     for (int64_t i = 0; i < n; ++i) gradients[i] *= engine_.gradient_factor;
   }
-  void OptimiserStep(Segment segment, const float* gradient, int64_t n, float* weights,
-                     float* const* slots) override {
+  void OptimiserStep(Segment segment, const StepFactors& factors, const float* gradient, int64_t n,
+                     float* weights, float* const* slots) override {
     const StepParameters& step = engine_.step;
     const auto size = static_cast<size_t>(n);
-    step.optimiser->Step(segment == Segment::kDecayed ? step.decayed : step.undecayed,
-                         engine_.gradient_factor, {gradient, size}, {weights, size},
+    StepInfo info = segment == Segment::kDecayed ? step.decayed : step.undecayed;
+    info.factors = factors;
+    step.optimiser->Step(info, engine_.gradient_factor, {gradient, size}, {weights, size},
                          {weights, size}, slots);
   }
 

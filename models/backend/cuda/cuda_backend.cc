@@ -94,12 +94,12 @@ class CudaBackend final : public Backend {
   void ScaleGradients(float* gradients, int64_t n) override {
     KUMO_CUDA(*engine_, cuda::ScaleGradients(engine_->launch(), engine_->step(), n, gradients));
   }
-  void OptimiserStep(Segment segment, const float* gradient, int64_t n, float* weights,
-                     float* const* slots) override {
+  void OptimiserStep(Segment segment, const StepFactors& factors, const float* gradient, int64_t n,
+                     float* weights, float* const* slots) override {
     const cuda::StepBlock* step = engine_->step();
     KUMO_CUDA(*engine_, optimiser_(engine_->launch(),
                                    segment == Segment::kDecayed ? &step->decayed : &step->undecayed,
-                                   &step->gradient_factor, gradient, n, weights, slots));
+                                   &step->gradient_factor, factors, gradient, n, weights, slots));
   }
 
   void SetStep(const StepParameters& step) override {

@@ -102,10 +102,12 @@ cudaError_t Decode(const Launch& launch, CodecId codec, const std::byte* in, int
 
 // --- optimiser_kernel.cu. One step of common/optimiser/, the same bits; `numbers` in device
 // memory, since they change from step to step, and so is the factor of the gradients; where that is
-// 0 nothing moves. slots as Optimiser::Step has them.
+// 0 nothing moves. `factors` of learning rate and weight decay stay the same. slots as
+// Optimiser::Step has them.
 using OptimiserStep = cudaError_t (*)(const Launch& launch, const StepNumbers* numbers,
-                                      const float* factor, const float* gradient, int64_t n,
-                                      float* weights, float* const* slots);
+                                      const float* factor, const StepFactors& factors,
+                                      const float* gradient, int64_t n, float* weights,
+                                      float* const* slots);
 OptimiserStep FindOptimiserStep(OptimiserType type);
 
 }  // namespace kumo::cuda

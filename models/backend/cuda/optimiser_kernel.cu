@@ -12,15 +12,17 @@ KUMO_STEP float SquareRoot(float x) { return sqrtf(x); }
 }  // namespace kumo::KUMO_ISA
 
 #include "common/optimiser/all.h"
+#include "common/optimiser/scaled.h"
 
 namespace kumo::cuda {
 namespace {
 
 template <typename Optimiser>
-__global__ void StepKernel(const StepNumbers* numbers, const float* factor, const float* gradient,
-                           int64_t n, float* weights, float* first, float* second) {
+__global__ void StepKernel(const StepNumbers* numbers, const float* factor, StepFactors factors,
+                           const float* gradient, int64_t n, float* weights, float* first,
+                           float* second) {
   constexpr int kSlots = Optimiser::kTraits.slots;
-  StepNumbers s = *numbers;
+  StepNumbers s = on_device::Scaled(*numbers, factors.rate, factors.decay);
   s.scale *= *factor;
   if (s.scale == 0.0f) return;  // a step that is left out
   for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
@@ -36,11 +38,12 @@ __global__ void StepKernel(const StepNumbers* numbers, const float* factor, cons
 
 template <typename Optimiser>
 cudaError_t Step(const Launch& launch, const StepNumbers* numbers, const float* factor,
-                 const float* gradient, int64_t n, float* weights, float* const* slots) {
+                 const StepFactors& factors, const float* gradient, int64_t n, float* weights,
+                 float* const* slots) {
   float* const first = Optimiser::kTraits.slots > 0 ? slots[0] : nullptr;
   float* const second = Optimiser::kTraits.slots > 1 ? slots[1] : nullptr;
-  return Queue(launch, StepKernel<Optimiser>, BlocksFor(launch, n), numbers, factor, gradient, n,
-               weights, first, second);
+  return Queue(launch, StepKernel<Optimiser>, BlocksFor(launch, n), numbers, factor, factors,
+               gradient, n, weights, first, second);
 }
 
 template <typename... Optimiser>

@@ -230,7 +230,8 @@ TEST(Best, WhateverAPowerCutLeavesTheBestOneThatIsKnownIsThere) {
 TEST(TensorList, SaysWhatTheNetworkIsAndIsRefusedWhereItIsDamaged) {
   const ParameterLayout layout = ParameterLayout::Make({{"a.weight", {40, 30}, Segment::kDecayed},
                                                         {"a.bias", {30}, Segment::kUndecayed},
-                                                        {"n.mean", {17}, Segment::kStatistics}})
+                                                        {"n.mean", {17}, Segment::kStatistics},
+                                                        {"b", {8}, Segment::kDecayed, {2, 0}}})
                                      .value();
   checkpoint::Manifest manifest;
   EXPECT_FALSE(HasTensors(manifest));  // as 0.1 wrote them
@@ -239,7 +240,8 @@ TEST(TensorList, SaysWhatTheNetworkIsAndIsRefusedWhereItIsDamaged) {
   ASSERT_TRUE(HasTensors(manifest));
   EXPECT_EQ(manifest.tensors(1).name(), "a.bias");
   EXPECT_EQ(manifest.tensors(1).segment(), "undecayed");
-  EXPECT_EQ(manifest.tensors(1).begin(), 1200);
+  EXPECT_EQ(manifest.tensors(1).begin(), 1216);
+  EXPECT_FALSE(manifest.tensors(1).has_rate_factor());
   const auto read = LayoutOf(manifest);
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->tensors(), layout.tensors());

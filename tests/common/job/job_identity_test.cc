@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <cmath>
 
 #include "common/job/protocol.h"
 #include "common/settings/experiment_text.h"
@@ -261,6 +262,23 @@ TEST(ParseSpec, IsTheInverseOfSpecToWire) {
   EXPECT_EQ(parsed->optimiser_slots, 2);
 }
 
+TEST(ParseSpec, FactorsOfTensorsComeBackAndThoseOf1AreNotSent) {
+  JobSpec spec = SomeSpec();
+  const wire::JobSpec without = SpecToWire(spec);
+  for (const wire::Tensor& tensor : without.tensors()) {
+    EXPECT_FALSE(tensor.has_rate_factor() || tensor.has_decay_factor()) << tensor.name();
+  }
+  spec.layout = ParameterLayout::Make({{"fc.weight", {10, 20}, Segment::kDecayed, {0.5f, 3}},
+                                       {"fc.bias", {10}, Segment::kUndecayed, {0, 1}}})
+                    .value();
+  const Result<JobSpec> parsed = ParseSpec(SpecToWire(spec));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->layout.tensors(), spec.layout.tensors());
+  EXPECT_THAT(parsed->layout.FirstDifference(SomeSpec().layout),
+              HasSubstr("fc.weight [10, 20] (decayed, learning_rate_factor 0.5, "
+                        "weight_decay_factor 3)"));
+}
+
 TEST(ParseSpec, WhatNoJobHasIsRefused) {
   const auto refused = [](auto change) {
     wire::JobSpec spec = SpecToWire(SomeSpec());
@@ -277,6 +295,9 @@ TEST(ParseSpec, WhatNoJobHasIsRefused) {
   refused([](wire::JobSpec* s) { s->mutable_tensors(0)->add_shape(-1); });
   refused([](wire::JobSpec* s) { s->mutable_tensors(0)->add_shape(INT64_MAX); });
   refused([](wire::JobSpec* s) { *s->add_tensors() = s->tensors(0); });
+  refused([](wire::JobSpec* s) { s->mutable_tensors(0)->set_rate_factor(-1); });
+  refused([](wire::JobSpec* s) { s->mutable_tensors(0)->set_rate_factor(std::nanf("")); });
+  refused([](wire::JobSpec* s) { s->mutable_tensors(0)->set_decay_factor(HUGE_VALF); });
   refused([](wire::JobSpec* s) { s->mutable_metrics(0)->set_sum(INT32_MAX); });
   refused([](wire::JobSpec* s) { s->mutable_metrics(0)->set_sum(INT32_MIN); });
   refused([](wire::JobSpec* s) { s->mutable_metrics(0)->set_name("a\x1b[2J"); });

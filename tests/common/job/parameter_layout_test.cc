@@ -1,5 +1,6 @@
 #include "common/job/parameter_layout.h"
 
+#include <cmath>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -114,6 +115,43 @@ TEST(ParameterLayout, ShapesThatOverflowAreRefusedNotMultiplied) {
               HasSubstr("more than"));
 }
 
+TEST(ParameterLayout, TensorsOfOneSegmentAndFactorsLieTogetherFrozenOnesLast) {
+  std::vector<TensorSpec> tensors = {{"a", {5}, Segment::kDecayed, {.rate = 0}},
+                                     {"b", {7}, Segment::kDecayed},
+                                     {"c", {3}, Segment::kDecayed, {.rate = 2, .decay = 0}},
+                                     {"d", {4}, Segment::kUndecayed},
+                                     {"e", {6}, Segment::kDecayed},
+                                     {"f", {2}, Segment::kDecayed, {.rate = 0}},
+                                     {"g", {9}, Segment::kStatistics, {.rate = 0}}};
+  const ParameterLayout layout = Layout(tensors);
+  const std::vector<Range> expected = {{32, 37}, {0, 7},   {16, 19}, {48, 52},
+                                       {7, 13},  {37, 39}, {64, 73}};
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    EXPECT_EQ(layout.tensor(static_cast<int>(t)), expected[t]) << tensors[t].name;
+  }
+  std::vector<Range> groups;
+  std::vector<bool> trained;
+  for (const StepGroup& group : layout.groups()) {
+    groups.push_back(group.range);
+    trained.push_back(group.trained());
+  }
+  EXPECT_EQ(groups, (std::vector<Range>{{0, 13}, {16, 19}, {32, 39}, {48, 52}, {64, 73}}));
+  EXPECT_EQ(trained, (std::vector<bool>{true, true, false, true, false}));
+  EXPECT_EQ(layout.groups()[1].factors, (StepFactors{.rate = 2, .decay = 0}));
+  EXPECT_EQ(layout.segment(Segment::kDecayed), (Range{0, 39}));
+  EXPECT_EQ(layout.size(), 80);
+
+  for (TensorSpec& tensor : tensors) tensor.factors = {};
+  EXPECT_EQ(Layout(tensors).groups().size(), 3u) << "one for each segment";
+}
+
+TEST(ParameterLayout, FactorsThatAreNoneAreRefused) {
+  for (const float bad : {-1.0f, -0.0f, std::nanf(""), HUGE_VALF}) {
+    EXPECT_THAT(Refusal({{"a", {3}, Segment::kDecayed, {.rate = bad}}}), HasSubstr("tensor a"));
+    EXPECT_THAT(Refusal({{"a", {3}, Segment::kDecayed, {.decay = bad}}}), HasSubstr("tensor a"));
+  }
+}
+
 TEST(ParameterLayout, FingerprintsTellApartWhateverFirstDifferenceNames) {
   std::vector<std::vector<TensorSpec>> networks = {SomeTensors()};
   const auto variant = [&](auto change) {
@@ -125,6 +163,10 @@ TEST(ParameterLayout, FingerprintsTellApartWhateverFirstDifferenceNames) {
   variant([](auto& t) { t[3].shape = {450}; });
   variant([](auto& t) { t[2].segment = Segment::kUndecayed; });
   variant([](auto& t) { std::swap(t[0], t[3]); });
+  variant([](auto& t) { t[0].factors.rate = 0; });
+  variant([](auto& t) { t[0].factors.rate = 0.5f; });
+  variant([](auto& t) { t[0].factors.decay = 0.5f; });
+  variant([](auto& t) { t[3].factors.rate = 0.5f; });
   variant([](auto& t) { t.pop_back(); });
   variant([](auto& t) { t.push_back({"more", {1}, Segment::kDecayed}); });
   // The same characters and numbers, cut at other places.

@@ -72,6 +72,30 @@ TEST(ShardMap, ChunksAreCutAtBucketsAndNoLongerThanAskedButForOneBucket) {
   });
 }
 
+TEST(ShardMap, AChunkBelongsToTensorsOfTheSameFactors) {
+  const ParameterLayout layout =
+      ParameterLayout::Make({{"a", {2000}, Segment::kDecayed, {.rate = 0}},
+                             {"b", {1500}, Segment::kDecayed, {.rate = 0.5f}},
+                             {"c", {700}, Segment::kDecayed},
+                             {"d", {17}, Segment::kUndecayed, {.rate = 0}},
+                             {"e", {9}, Segment::kStatistics}})
+          .value();
+  for (const int servers : {1, 3}) {
+    const ShardMap map(layout, servers, 4096);
+    std::vector<int64_t> floats(4);
+    for (const Chunk& chunk : map.chunks()) {
+      const int first = layout.TensorAt(chunk.range.begin);
+      ASSERT_EQ(chunk.factors, layout.tensors()[first].factors);
+      ASSERT_EQ(layout.TensorAt(chunk.range.end - 1), first);
+      ASSERT_EQ(chunk.frozen(), first == 0 || first == 3);
+      ASSERT_EQ(chunk.trained(), first == 1 || first == 2);
+      floats[chunk.server] += chunk.range.size();
+    }
+    EXPECT_EQ(floats[0] + floats[1] + floats[2], 4226);
+    EXPECT_FALSE(map.chunks()[0].frozen());
+  }
+}
+
 TEST(ShardMap, EachServerHoldsOneRunOfChunksAndServer0TheFirst) {
   ForManyMaps([](const ParameterLayout&, const ShardMap& map, int servers, int64_t) {
     ASSERT_EQ(map.servers(), servers);

@@ -113,6 +113,19 @@ TEST_P(EveryOptimiser, FollowsItsFormulaInDouble) {
   }
 }
 
+TEST_P(EveryOptimiser, FactorsAreThoseOfTheLearningRateAndTheWeightDecay) {
+  const auto optimiser = Make(Type(GetParam().type), GetParam().isa);
+  Walk with(Normal(133, 1));
+  Walk by_hand = with;
+  for (int64_t step = 1; step <= 5; ++step) {
+    const std::vector<float> gradient = Normal(133, 50 + static_cast<uint64_t>(step));
+    with.Step(*optimiser, {0.03f, 0.01f, step, {}, {.rate = 2, .decay = 0.25f}}, gradient);
+    by_hand.Step(*optimiser, {0.06f, 0.0025f, step}, gradient);
+    ASSERT_EQ(with.weights, by_hand.weights);
+    for (int s = 0; s < Optimiser::kMaxSlots; ++s) ASSERT_EQ(with.slots[s], by_hand.slots[s]);
+  }
+}
+
 TEST_P(EveryOptimiser, StepsRangesInAnyOrderWithTheSameBits) {
   const auto optimiser = Make(Type(GetParam().type), GetParam().isa);
   const size_t n = 1000;

@@ -62,7 +62,7 @@ class Stepped {
     backend.MeasureGradients(gradients_.data(), kSize);
     DeviceArray<float> velocity(backend, kSize, "a velocity");
     float* const slots[] = {velocity.data()};
-    backend.OptimiserStep(Segment::kDecayed, gradients_.data(), kSize, weights_.data(), slots);
+    backend.OptimiserStep(Segment::kDecayed, {}, gradients_.data(), kSize, weights_.data(), slots);
     backend.ScaleGradients(gradients_.data(), kSize);
     scaled = Read(backend, gradients_);
     weights = Read(backend, weights_);

@@ -77,6 +77,50 @@ TEST(RoundMath, ARulesSlotsGoOnUntilAnotherRuleBegins) {
   EXPECT_EQ((*Closed(job, Segment::kDecayed, 3).next.slots.at(0))[0], 7);
 }
 
+TEST(RoundMath, AFrozenChunkKeepsItsArraysAndTakesNoPayload) {
+  for (const Segment segment : {Segment::kDecayed, Segment::kUndecayed, Segment::kStatistics}) {
+    const Job job = WarmedUp();
+    const RoundMath math = MathOf(job).value();
+    Chunk chunk = Of(job, segment);
+    Message push = test::PushMessage(job, chunk, 2, 0);
+    chunk.factors.rate = 0;
+    EXPECT_THAT(math.Contribution(chunk, push).status().message(), HasSubstr("not trained"));
+    push.payload = {};
+    const Result<CodedContribution> contribution = math.Contribution(chunk, push);
+    ASSERT_TRUE(contribution.ok()) << contribution.status().message();
+    EXPECT_EQ(contribution->samples, 0);
+
+    Version current, previous;
+    current.start = current.weights = MakeArray(chunk.range.size());
+    (*current.start)[0] = -0.0f;
+    ASSERT_TRUE(math.CodeStart(chunk, 2, &current).ok());
+    ChunkWork work;
+    work.round = 2;
+    work.elements = chunk.range.size();
+    work.freeze = true;
+    math.Close(chunk, &work, &current, &previous);
+    ASSERT_TRUE(work.closes());
+    work.Run();
+    EXPECT_EQ(work.next.start, current.start);
+    EXPECT_EQ(work.next.weights, current.weights);
+    EXPECT_EQ(work.next.coded_start, current.coded_start);
+    EXPECT_EQ(work.frozen.start, current.start);
+    EXPECT_EQ(work.first_bad, -1);
+  }
+}
+
+TEST(RoundMath, TheGradientRuleStepsAChunkWithItsFactors) {
+  const Job job = WarmedUp();
+  const RoundMath math = MathOf(job).value();
+  Chunk chunk = Of(job, Segment::kDecayed);
+  chunk.factors = {.rate = 2, .decay = 0.5f};
+  Version current, previous;
+  current.start = current.weights = MakeArray(chunk.range.size());
+  ChunkWork work;
+  math.Close(chunk, &work, &current, &previous);
+  EXPECT_EQ(work.info.factors, chunk.factors);
+}
+
 TEST(RoundMath, WhatTheReadersCodecCannotHoldIsNamed) {
   const Job job = WarmedUp();
   const RoundMath math = MathOf(job).value();

@@ -181,7 +181,7 @@ class Script {
                                                    : Bytes(codec.EncodedBytes(chunk.range.size())));
         const int arrays = CarriedArrays(settings_.experiment, settings_.spec);
         for (int i = 0; asked.save_state && i < arrays; ++i) {
-          if (chunk.segment == Segment::kStatistics) continue;
+          if (!chunk.trained()) continue;
           block.carried.push_back({chunk.index, i, Bytes(chunk.range.size() * 4)});
         }
       }

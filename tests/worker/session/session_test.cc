@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -52,6 +53,27 @@ TEST(Session, ComputesAndPushesEachBlockOnceAndEvaluatesEachEpoch) {
     ASSERT_TRUE(script.left);
     EXPECT_TRUE(script.left->ok());
     EXPECT_EQ(script.CountSent(wire::BYE), 1) << "server 0 waits for it";
+  }
+}
+
+TEST(Session, FrozenChunksArePulledOnce) {
+  SessionSettings settings = SmallSettings();
+  settings.spec.layout = ParameterLayout::Make({{"a", {600}, Segment::kDecayed, {.rate = 0}},
+                                                {"b", {10}, Segment::kDecayed},
+                                                {"c", {20}, Segment::kUndecayed, {.rate = 0}}})
+                             .value();
+  Script script(settings);
+  script.Join();
+  script.Order({{0, 0}, {1, 0}, {2, 0}});
+  script.Run();
+  std::map<int, int> pulls;
+  for (const auto& send : script.log) {
+    const wire::Header& header = send.message.header;
+    if (header.type() == wire::PULL) ++pulls[header.chunk()];
+  }
+  ASSERT_EQ(script.map().chunks().size(), 4u);
+  for (const Chunk& chunk : script.map().chunks()) {
+    EXPECT_EQ(pulls[chunk.index], chunk.frozen() ? 1 : 9) << "8 rounds, and the last evaluation";
   }
 }
 

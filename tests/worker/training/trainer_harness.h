@@ -34,6 +34,13 @@ inline constexpr char kTinyNetwork[] = R"(
   layers { name: "fc2" fully_connected { outputs: 10 } }
   layers { name: "loss" softmax_cross_entropy {} })";
 
+// The same with fields of fc1.
+inline std::string TinyNetworkWith(const std::string& fields) {
+  std::string text = kTinyNetwork;
+  return text.insert(text.find("name: \"fc1\"") + std::string_view("name: \"fc1\"").size(),
+                     " " + fields);
+}
+
 // Linear: its gradients grow with the product of its weights, and never vanish.
 inline constexpr char kUnboundedNetwork[] = R"(
   name: "unbounded"
@@ -129,6 +136,7 @@ class TrainerTest : public testing::Test {
     std::vector<float> Decode(const TrainedBlock& block, int64_t round) const {
       std::vector<float> all(layout().size());
       for (const Chunk& chunk : map().chunks()) {
+        if (chunk.frozen()) continue;
         const Codec& codec = shape.push_codecs.For(shape.plan.Round(round), chunk.segment);
         codec.Decode(block.contributions[chunk.index].bytes, chunk.range.size(), 0,
                      std::span<float>(all).subspan(chunk.range.begin, chunk.range.size()));

@@ -342,9 +342,9 @@ TEST_F(CudaBackendTest, OptimisersWalkTheCpusWayBitForBit) {
         backend.SetStep(step);
         const int64_t half = kSize / 2;
         float* const upper[] = {slots[0] + half, slots[1] + half};
-        backend.OptimiserStep(Segment::kDecayed, gradient.data(), half, weights.data(), slots);
-        backend.OptimiserStep(Segment::kUndecayed, gradient.data() + half, kSize - half,
-                              weights.data() + half, upper);
+        backend.OptimiserStep(Segment::kDecayed, {}, gradient.data(), half, weights.data(), slots);
+        backend.OptimiserStep(Segment::kUndecayed, {0.3f, 1.0f}, gradient.data() + half,
+                              kSize - half, weights.data() + half, upper);
         EXPECT_TRUE(backend.Wait().ok());
       }
       return Bits(weights.Read());

@@ -129,7 +129,7 @@ Walk Train(Backend& backend, const model::Network& network, const WalkSettings& 
     for (const Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
       const Range range = layout.segment(segment);
       float* const slots[] = {velocity.data() + range.begin};
-      backend.OptimiserStep(segment, gradients.data() + range.begin, range.size(),
+      backend.OptimiserStep(segment, {}, gradients.data() + range.begin, range.size(),
                             weights.data() + range.begin, slots);
     }
     backend.ScaleGradients(gradients.data(), trained);
