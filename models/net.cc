@@ -246,10 +246,12 @@ std::string Net::Describe(int columns) const {
   const auto bytes_of = [&](const Shape& shape) {
     return backend_->ActivationBytes(shape, max_batch_);
   };
+  const int64_t fixed = graph_.frozen_parameters();
+  const std::string frozen = fixed > 0 ? ", " + std::to_string(fixed) + " frozen" : "";
   return graph_.name + ", " + InputsText(graph_) + "\n" + TableOf(graph_, bytes_of, columns) +
-         std::to_string(graph_.trained_parameters()) +
-         " trained parameters; minibatches of up to " + std::to_string(max_batch_) + " on " +
-         backend_->name() + " take " + Megabytes(execution_->bytes()) + "\n";
+         std::to_string(graph_.trained_parameters()) + " trained parameters" + frozen +
+         "; minibatches of up to " + std::to_string(max_batch_) + " on " + backend_->name() +
+         " take " + Megabytes(execution_->bytes()) + "\n";
 }
 
 }  // namespace kumo

@@ -72,9 +72,9 @@ class Net {
   // field has another length. Requires Connect.
   Status Load(const SampleBatch& batch);
   // Queues the loaded minibatch forward and backward, as the step that the backend was told of.
-  // Overwrites the gradients with those of the minibatch's mean loss; the gaps and statistics of
-  // the gradients vector are not touched. Calls on_stage(s) when the gradients of
-  // gradient_stages()[s] are queued. Requires Bind.
+  // Overwrites the gradients with those of the minibatch's mean loss; the gradients vector is not
+  // touched in gaps, statistics and tensors that are not trained. Calls on_stage(s) when the
+  // gradients of gradient_stages()[s] are queued. Requires Bind.
   void Train(const std::function<void(int)>& on_stage = nullptr);
   // Ranges of tensors() whose gradients are computed together, in the order of computation: the
   // last layer's first.

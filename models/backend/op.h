@@ -33,7 +33,8 @@ class Op {
   virtual ~Op() = default;
 
   // The node's tensors, in the order of its declaration; borrowed until the next Bind. Requires
-  // as many as the spec says.
+  // as many as the spec says. The gradients of tensors that are not trained are null: of all
+  // tensors of a node, or of its running statistics only.
   virtual void Bind(std::span<float* const> weights, std::span<float* const> gradients);
   virtual void Forward(const Pass& pass, std::span<const void* const> inputs,
                        std::span<void* const> outputs) = 0;
@@ -44,7 +45,7 @@ class Op {
     std::span<const void* const> grad_outputs;
     std::span<void* const> grad_inputs;  // null: nobody needs it
   };
-  // Overwrites the parameters' gradients and those of grad_inputs that are not null.
+  // Overwrites the gradients of parameters and inputs that are not null.
   virtual void Backward(const Pass& pass, const Gradients& arrays) = 0;
 
   // Whether outputs[0] may be inputs[0], and grad_inputs[0] grad_outputs[0].
@@ -90,7 +91,11 @@ class WeightedOp : public Base {
  protected:
   explicit WeightedOp(bool has_bias) : has_bias_(has_bias) {}
 
-  // Null before Bind; bias_ and bias_gradient_ are null without a bias.
+  // Whether the gradients of the tensors are wanted.
+  bool is_trained() const { return weight_gradient_ != nullptr; }
+
+  // Null before Bind; bias_ and bias_gradient_ are null without a bias; the gradients are null if
+  // the tensors are not trained.
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;
   float* weight_gradient_ = nullptr;

@@ -101,6 +101,65 @@ const google::protobuf::FieldDescriptor* InitialiserOf(const model::Layer& layer
   return nullptr;
 }
 
+// The first of a layer's fields about training its tensors that the file gives; null if none.
+const char* TrainingFieldOf(const model::Layer& layer) {
+  if (layer.has_trainable()) return "trainable";
+  if (layer.has_learning_rate_factor()) return "learning_rate_factor";
+  return layer.has_weight_decay_factor() ? "weight_decay_factor" : nullptr;
+}
+
+// InvalidArgument if the layer, of that kind, has no tensors to train and yet says how.
+Status CheckNoTrainingField(const model::Layer& layer, const char* kind) {
+  const char* const field = TrainingFieldOf(layer);
+  if (field == nullptr) return OkStatus();
+  return InvalidArgument(std::string(field) + ": a " + kind +
+                         " has no tensors to train; remove the field");
+}
+
+Status CheckFactor(const char* field, float factor) {
+  if (std::isfinite(factor) && !std::signbit(factor)) return OkStatus();
+  return InvalidArgument(std::string(field) + " must be a number of at least 0, is " +
+                         std::to_string(factor));
+}
+
+// The factors of a layer that has tensors of its own.
+Result<StepFactors> FactorsOf(const model::Layer& layer) {
+  StepFactors factors;
+  if (layer.has_learning_rate_factor()) factors.rate = layer.learning_rate_factor();
+  if (layer.has_weight_decay_factor()) factors.decay = layer.weight_decay_factor();
+  KUMO_RETURN_IF_ERROR(CheckFactor("learning_rate_factor", factors.rate));
+  KUMO_RETURN_IF_ERROR(CheckFactor("weight_decay_factor", factors.decay));
+  if (layer.has_trainable() && layer.has_learning_rate_factor() &&
+      layer.trainable() == factors.frozen()) {
+    return InvalidArgument("trainable and learning_rate_factor contradict each other; remove one");
+  }
+  if (layer.has_trainable() && !layer.trainable()) factors.rate = 0.0f;
+  if (factors.frozen() && layer.has_weight_decay_factor()) {
+    return InvalidArgument(
+        "weight_decay_factor: tensors that are not trained do not decay; remove the field");
+  }
+  return factors;
+}
+
+// Gives each tensor its factors: all tensors are frozen, statistics too; otherwise the learning
+// rate is of those that are trained, and the weight decay of those that decay.
+Status SetFactors(const model::Layer& layer, const char* kind, std::vector<Parameter>* parameters) {
+  KUMO_ASSIGN_OR_RETURN(const StepFactors factors, FactorsOf(layer));
+  bool decays = false;
+  for (Parameter& parameter : *parameters) {
+    TensorSpec& tensor = parameter.tensor;
+    if (tensor.segment != Segment::kStatistics || factors.frozen()) {
+      tensor.factors.rate = factors.rate;
+    }
+    if (tensor.segment != Segment::kDecayed) continue;
+    tensor.factors.decay = factors.decay;
+    decays = true;
+  }
+  if (decays || !layer.has_weight_decay_factor()) return OkStatus();
+  return InvalidArgument(std::string("weight_decay_factor: weight decay leaves the tensors of a ") +
+                         kind + " alone; remove the field");
+}
+
 // "10 classes", "10 classes at each of 64", "numbers, 2x3"
 std::string LabelText(const Label& label) {
   const std::string extents = ExtentsText(label.extents);
@@ -137,7 +196,11 @@ class GraphBuilder {
       }
     }
     if (graph_.trained_parameters() == 0) {
-      return InvalidArgument("the network must have a layer with weights");
+      return InvalidArgument(
+          graph_.frozen_parameters() == 0
+              ? "the network must have a layer with weights"
+              : "no layer is trained: all layers with weights have trainable: false or "
+                "learning_rate_factor: 0; remove the field from the layers to be trained");
     }
     KUMO_RETURN_IF_ERROR(NumberSums(&graph_));
     return std::move(graph_);
@@ -241,7 +304,9 @@ class GraphBuilder {
     node.detail = std::move(plan.detail);
     node.spec = std::move(plan.spec);
     node.inputs = inputs;
+    if (plan.parameters.empty()) KUMO_RETURN_IF_ERROR(CheckNoTrainingField(layer, kind->name));
     if (layer.tensors_of().empty()) {
+      KUMO_RETURN_IF_ERROR(SetFactors(layer, kind->name, &plan.parameters));
       for (Parameter& parameter : plan.parameters) {
         node.parameters.push_back(static_cast<int>(graph_.parameters.size()));
         graph_.parameters.push_back(std::move(parameter));
@@ -249,6 +314,7 @@ class GraphBuilder {
     } else {
       KUMO_ASSIGN_OR_RETURN(node.parameters, SharedTensors(layer, *kind, plan.parameters));
     }
+    if (auto* const norm = node.As<BatchNormalisationSpec>()) norm->frozen = !graph_.trains(node);
     node.outputs = {last_ = graph_.AddValue(plan.output)};
     outputs_[node.name] = last_;
     graph_.nodes.push_back(std::move(node));
@@ -263,9 +329,13 @@ class GraphBuilder {
     }
     if (own.empty())
       return InvalidArgument(std::string("tensors_of: a ") + kind.name + " has no tensors");
-    if (const auto* field = InitialiserOf(layer); field != nullptr) {
-      return InvalidArgument(std::string(field->name()) + " must not be given: the tensors are " +
-                             owner->name + "'s");
+    const auto* const initialiser = InitialiserOf(layer);
+    const char* field = TrainingFieldOf(layer);
+    const std::string given = initialiser != nullptr ? std::string(initialiser->name())
+                              : field != nullptr     ? field
+                                                     : "";
+    if (!given.empty()) {
+      return InvalidArgument(given + " must not be given: the tensors are " + owner->name + "'s");
     }
     for (size_t k = 0; k < std::max(own.size(), owner->parameters.size()); ++k) {
       const TensorSpec* mine = k < own.size() ? &own[k].tensor : nullptr;
@@ -284,6 +354,7 @@ class GraphBuilder {
                              std::to_string(inputs.size()));
     }
     if (!layer.tensors_of().empty()) return InvalidArgument("tensors_of: a loss has no tensors");
+    KUMO_RETURN_IF_ERROR(CheckNoTrainingField(layer, "loss"));
     if (graph_.values[inputs[0]].vocabulary > 0) {
       return InvalidArgument("inputs: a loss must have scores, not integers");
     }
@@ -340,7 +411,7 @@ class GraphBuilder {
     if (!read_.contains(output)) return InvalidArgument("no layer reads its output");
     if (trained_.empty()) FindTrained();
     const auto node = std::ranges::find(graph_.nodes, layer.name(), &Node::name);
-    if (!node->parameters.empty() && !trained_[output]) {
+    if (graph_.trains(*node) && !trained_[output]) {
       return InvalidArgument("no loss trains its tensors");
     }
     return OkStatus();

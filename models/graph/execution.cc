@@ -143,7 +143,8 @@ void Execution::FindStages() {
   for (Step& step : backward_) {
     if (step.kind != Instruction::Kind::kBackward) continue;
     const std::vector<int>& parameters = graph_.nodes[step.node].parameters;
-    if (parameters.empty() || first_user[parameters.front()] != step.node) continue;
+    if (!graph_.trains(graph_.nodes[step.node]) || first_user[parameters.front()] != step.node)
+      continue;
     step.stage = static_cast<int>(stages_.size());
     stages_.push_back({parameters.front(), parameters.back() + 1});
   }
@@ -155,7 +156,7 @@ void Execution::MakeAdditions() {
   for (size_t i = graph_.nodes.size(); i-- > 0;) {
     for (const int parameter : graph_.nodes[i].parameters) {
       const TensorSpec& tensor = graph_.parameters[parameter].tensor;
-      if (tensor.segment == Segment::kStatistics || made.insert(parameter).second) continue;
+      if (!tensor.trained() || made.insert(parameter).second) continue;
       additions_[i].push_back(
           {parameter, {*backend_, tensor.size(), "gradients of shared tensors"}});
     }
@@ -170,7 +171,8 @@ void Execution::Bind(const ParameterLayout& layout, float* weights, float* gradi
     for (const int parameter : graph_.nodes[i].parameters) {
       const int64_t place = layout.tensor(parameter).begin;
       node_weights.push_back(weights + place);
-      node_gradients.push_back(gradients + place);
+      const bool trained = graph_.parameters[parameter].tensor.trained();
+      node_gradients.push_back(trained ? gradients + place : nullptr);
       if (aside == additions_[i].end() || aside->parameter != parameter) continue;
       aside->to = std::exchange(node_gradients.back(), aside->made.data());
       ++aside;

@@ -20,9 +20,23 @@ int64_t Graph::parameters_of(const Node& node) const {
 int64_t Graph::trained_parameters() const {
   int64_t sum = 0;
   for (const Parameter& parameter : parameters) {
-    if (parameter.tensor.segment != Segment::kStatistics) sum += parameter.tensor.size();
+    if (parameter.tensor.trained()) sum += parameter.tensor.size();
   }
   return sum;
+}
+
+int64_t Graph::frozen_parameters() const {
+  int64_t sum = 0;
+  for (const Parameter& parameter : parameters) {
+    const TensorSpec& tensor = parameter.tensor;
+    if (tensor.segment != Segment::kStatistics && !tensor.trained()) sum += tensor.size();
+  }
+  return sum;
+}
+
+bool Graph::trains(const Node& node) const {
+  return std::ranges::any_of(node.parameters,
+                             [&](int parameter) { return parameters[parameter].tensor.trained(); });
 }
 
 int Graph::AddValue(const Shape& shape) {

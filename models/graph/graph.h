@@ -89,9 +89,13 @@ struct Graph {
   bool IsInput(int value) const { return value < static_cast<int>(inputs.size()); }
   // In the order of the file, as ParameterLayout::Make takes them.
   std::vector<TensorSpec> tensors() const;
-  // Numbers of `node`'s parameters, or of all that are trained.
+  // Numbers of `node`'s parameters; of all that are trained; of all that would be trained if their
+  // layers were (trainable: false).
   int64_t parameters_of(const Node& node) const;
   int64_t trained_parameters() const;
+  int64_t frozen_parameters() const;
+  // Whether `node` has a parameter that is trained.
+  bool trains(const Node& node) const;
 
   // A new value; its number.
   int AddValue(const Shape& shape);

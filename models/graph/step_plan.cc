@@ -60,16 +60,20 @@ class Planner {
     return arrays;
   }
 
-  // Whether anybody reads the value after the forward of `node`.
+  // Whether anybody reads the value after the forward of `node`. Nodes up to `node` are known to go
+  // backward or not.
   bool IsReadAfter(int value, int node) const {
     if (std::ranges::count(graph_.losses, value, &LossNode::scores) > 0) return true;
     if (std::ranges::count(graph_.outputs, value, &Output::value) > 0) return true;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& other = graph_.nodes[i];
-      if (std::ranges::count(other.outputs, value) > 0 && traits_[i].reads_output) return true;
+      const bool goes_back = needs_gradient_[other.outputs[0]];
+      if (std::ranges::count(other.outputs, value) > 0 && traits_[i].reads_output && goes_back) {
+        return true;
+      }
       const int64_t reads = std::ranges::count(other.inputs, value);
       if (reads == 0) continue;
-      if (static_cast<int>(i) > node || traits_[i].reads_input) return true;
+      if (static_cast<int>(i) > node || (traits_[i].reads_input && goes_back)) return true;
       if (static_cast<int>(i) == node && reads > 1) return true;
     }
     return false;
@@ -77,11 +81,11 @@ class Planner {
 
   void Forward(int index) {
     const Node& node = graph_.nodes[index];
-    bool needs = !node.parameters.empty();
+    bool needs = graph_.trains(node);
     for (const int input : node.inputs) needs = needs || needs_gradient_[input];
+    for (const int output : node.outputs) needs_gradient_[output] = needs;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const int output = node.outputs[i];
-      needs_gradient_[output] = needs;
       const int input = node.inputs[0];
       const bool in_place = i == 0 && traits_[index].can_run_in_place && !graph_.IsInput(input) &&
                             !graph_.IsInput(plan_.array_of[input]) && !IsReadAfter(input, index);

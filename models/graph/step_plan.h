@@ -6,11 +6,12 @@
 // nobody reads the input afterwards; so does its gradient, backward.
 //
 // Gradients. Backward instructions are the forward instructions in opposite order. A node that
-// leads to no loss with a weight has no gradient. A value that several nodes or losses read gets a
-// gradient from each reader: from the second gradient on they are added (kSum) to the first, so
-// that the bits depend on the graph alone. If an op passes its output's gradient on unchanged (a
-// sum to its inputs), nothing is copied: the inputs share the array until one of them is written,
-// which then gets its own array.
+// leads to no loss with a weight has no gradient; nor has a node that is not trained and has no
+// trained node before it, so the way back ends at the first trained nodes. A value that several
+// nodes or losses read gets a gradient from each reader: from the second gradient on they are added
+// (kSum) to the first, so that the bits depend on the graph alone. If an op passes its output's
+// gradient on unchanged (a sum to its inputs), nothing is copied: the inputs share the array until
+// one of them is written, which then gets its own array.
 //
 // Pure functions of their arguments; thread-safe.
 #pragma once

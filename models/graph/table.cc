@@ -56,6 +56,7 @@ std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&
   for (const Node& node : graph.nodes) {
     const Shape& output = graph.values[node.outputs[0]].shape;
     std::string parameters = std::to_string(graph.parameters_of(node));
+    if (!node.parameters.empty() && !graph.trains(node)) parameters += " frozen";
     if (!node.parameters.empty()) {
       const auto [owner, own] = owners.try_emplace(node.parameters[0], node.name);
       if (!own) parameters = owner->second + "'s";

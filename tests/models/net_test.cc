@@ -434,6 +434,97 @@ TEST_P(AnyNetTest, GradientsAreOverwrittenAndTheRestIsLeftAlone) {
   }
 }
 
+// A trained layer at the bottom, one of each kind with tensors, frozen or not, and a trained layer
+// on top.
+model::Network NetworkAround(bool freeze) {
+  model::Network network = Parsed(R"(
+    name: "around"
+    input { channels: 3 height: 8 width: 8 }
+    layers { name: "first" convolution { outputs: 16 kernel: 3 pad: 1 } }
+    layers { name: "minimal" convolution { outputs: 16 kernel: 3 pad: 1 } }
+    layers { name: "plain" convolution { outputs: 4 kernel: 5 } }
+    layers { name: "pool" max_pooling { kernel: 2 } }
+    layers { name: "deep" convolution { outputs: 4 kernel: 3 pad: 1 groups: 4 } }
+    layers { name: "wide" convolution { outputs: 16 kernel: 1 no_bias: true } }
+    layers { name: "one" convolution { outputs: 16 kernel: 1 } }
+    layers { name: "groups" group_normalisation { groups: 4 } }
+    layers { name: "whole" layer_normalisation {} }
+    layers { name: "length" l2_normalisation { scale: 4 } }
+    layers { name: "sequence" reshape { extents: [16, 4] } }
+    layers { name: "places" positional_embedding {} }
+    layers { name: "each" fully_connected { outputs: 12 per_position: true } }
+    layers { name: "position" layer_normalisation { per_position: true } }
+    layers { name: "fc" fully_connected { outputs: 10 } }
+    layers { name: "tanh" tanh {} }
+    layers { name: "last" fully_connected { outputs: 4 } }
+    layers { name: "loss" softmax_cross_entropy {} })");
+  for (model::Layer& layer : *network.mutable_layers()) {
+    const bool has_tensors = layer.has_convolution() || layer.has_fully_connected() ||
+                             layer.has_group_normalisation() || layer.has_layer_normalisation() ||
+                             layer.has_l2_normalisation() || layer.has_positional_embedding();
+    const bool between = layer.name() != "first" && layer.name() != "last";
+    if (freeze && has_tensors && between) layer.set_trainable(false);
+  }
+  return network;
+}
+
+TEST(NetTest, FrozenLayersPassGradientsOnAndGetNone) {
+  for (const int batch : {3, 21}) {
+    Trained open(NetworkAround(false), batch);
+    Trained frozen(NetworkAround(true), batch);
+    const Samples samples(*open.net, batch);
+    std::fill(frozen.gradients.begin(), frozen.gradients.end(), 5.0f);
+    EXPECT_EQ(frozen.Step(samples.Slice(0, batch)).loss_sum,
+              open.Step(samples.Slice(0, batch)).loss_sum);
+    for (int t = 0; t < static_cast<int>(open.layout.tensors().size()); ++t) {
+      const std::string& name = open.layout.tensors()[t].name;
+      SCOPED_TRACE(name + " of " + std::to_string(batch));
+      const Range of_open = open.layout.tensor(t);
+      const Range of_frozen = frozen.layout.tensor(t);
+      const bool trained = name.starts_with("first.") || name.starts_with("last.");
+      ASSERT_EQ(frozen.layout.tensors()[t].trained(), trained);
+      for (int64_t i = 0; i < of_open.size(); ++i) {
+        const float expected = trained ? open.gradients[of_open.begin + i] : 5.0f;
+        ASSERT_EQ(frozen.gradients[of_frozen.begin + i], expected);
+      }
+    }
+    // Those of the frozen layers are no stages.
+    EXPECT_LT(frozen.net->gradient_stages().size(), open.net->gradient_stages().size());
+  }
+}
+
+TEST(NetTest, AFrozenBatchNormalisationTrainsByItsRunningStatistics) {
+  Trained net(Parsed(R"(
+    name: "n"
+    input { channels: 2 height: 5 width: 5 }
+    layers { name: "conv" convolution { outputs: 5 kernel: 3 } }
+    layers { name: "norm" trainable: false batch_normalisation {} }
+    layers { name: "tanh" tanh {} }
+    layers { name: "fc" fully_connected { outputs: 4 } }
+    layers { name: "loss" softmax_cross_entropy {} })"),
+              12);
+  const Samples samples(*net.net, 12);
+  const Range statistics = net.layout.segment(Segment::kStatistics);
+  for (int64_t i = statistics.begin; i < statistics.end; ++i) {
+    net.weights[i] += 0.1f * static_cast<float>(i - statistics.begin);
+  }
+  const std::vector<float> start = net.weights;
+  const Sums trained = net.Step(samples.Slice(0, 12));
+  EXPECT_EQ(net.weights, start);
+  EXPECT_EQ(net.Evaluate(samples.Slice(0, 12)).loss_sum, trained.loss_sum);
+  // The gradients of the layer before it are those of the evaluated loss.
+  const Range conv = net.layout.tensor(0);
+  for (int64_t i = conv.begin; i < conv.end; i += 7) {
+    constexpr float kStep = 1e-2f;
+    net.weights[i] = start[i] + kStep;
+    const double up = net.Evaluate(samples.Slice(0, 12)).loss_sum / 12;
+    net.weights[i] = start[i] - kStep;
+    const double down = net.Evaluate(samples.Slice(0, 12)).loss_sum / 12;
+    net.weights[i] = start[i];
+    EXPECT_NEAR((up - down) / (2 * double{kStep}), double{net.gradients[i]}, 2e-3) << i;
+  }
+}
+
 TEST(NetTest, InitialWeightsFollowSeedAndNames) {
   const Trained one(SmallNetwork(), 1);
   const Trained same(SmallNetwork(), 64);

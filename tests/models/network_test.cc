@@ -280,6 +280,8 @@ TEST(NetworkTest, AnUnknownFieldIsToldWhatItIsCalledHere) {
       {"layers { name: 'c' convolution { filters: 3 } }", "did you mean outputs?"},
       {"layers { name: 'c' convolution { padding: 3 } }", "did you mean pad?"},
       {"layers { name: 'c' dropout { p: .5 } }", "did you mean ratio?"},
+      {"layers { name: 'c' lr_mult: 2 relu {} }", "did you mean learning_rate_factor?"},
+      {"layers { name: 'c' frozen: true relu {} }", "did you mean trainable?"},
       {"layers { name: 'c' relu { slope: .5 } }", "Relu has no field slope; it has none"},
       {"layer { name: 'c' }", "Network has no field layer; did you mean layers?"},
       {"layers { name: 'c' relu {} layers { name: 'd' tanh {} } }",

@@ -274,6 +274,49 @@ TEST_F(ServicesTest, SeveralServersAndWorkersMakeTheBitsOfOneOfEach) {
   EXPECT_EQ(Weights(e), Undisturbed());
 }
 
+// By lossy codecs both ways, momentum on both sides, and a frozen batch normalisation.
+TEST_F(ServicesTest, FrozenLayersKeepTheirBitsAndTheOthersAreTrained) {
+  std::string network = kNetwork;
+  for (const std::string layer : {"\"fc1\"", "\"norm\""}) {
+    network.insert(network.find(layer) + layer.size(), " trainable: false");
+  }
+  ASSERT_TRUE(WriteFileAtomically(disk_, scratch_ / "frozen.pbtxt", network).ok());
+  std::vector<std::vector<float>> weights;
+  for (const int servers : {3, 1}) {
+    Experiment e = Job("frozen" + std::to_string(servers), servers, servers > 1 ? 2 : 1);
+    e.network.file = scratch_ / "frozen.pbtxt";
+    e.block.nesterov = true;
+    e.sync.pull_codec = CodecId::kFp16;
+    std::vector<std::unique_ptr<Running>> services;
+    for (int s = 0; s < servers; ++s) services.push_back(Server(e, s, &disk_));
+    for (int w = 0; w < e.cluster.workers; ++w) {
+      services.push_back(Worker(e, std::string(1, static_cast<char>('a' + w))));
+    }
+    for (const auto& service : services) {
+      const Status status = service->Wait();
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+    weights.push_back(Weights(e));
+  }
+  EXPECT_EQ(weights[0], weights[1]);
+
+  Experiment e = Job("initial", 1, 1);
+  e.network.file = scratch_ / "frozen.pbtxt";
+  const auto frozen = Trainer::Make(e, &clock_).value();
+  const ParameterLayout& layout = frozen->spec().layout;
+  std::vector<float> initial(layout.size());
+  ASSERT_TRUE(frozen->net().InitialWeights(e.job.seed, layout, initial).ok());
+  ASSERT_EQ(weights[0].size(), initial.size());
+  for (size_t t = 0; t < layout.tensors().size(); ++t) {
+    const TensorSpec& tensor = layout.tensors()[t];
+    const Range range = layout.tensor(static_cast<int>(t));
+    const bool same = std::equal(initial.begin() + range.begin, initial.begin() + range.end,
+                                 weights[0].begin() + range.begin);
+    EXPECT_EQ(same, tensor.name.starts_with("fc1.") || tensor.name.starts_with("norm."))
+        << tensor.name;
+  }
+}
+
 TEST_F(ServicesTest, AStoppedJobGoesOnWithTheSameBits) {
   const Experiment e = Job("stopped", 2, 1);
   GatedFileSystem gated;

@@ -39,7 +39,7 @@ class BatchNormalisation final : public WeightedOp<FloatOp> {
     engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
       float variance = running_variance_[c];
       mean_[c] = running_mean_[c];
-      if (pass.training) {
+      if (pass.training && !spec_.frozen) {
         kernels_.moments(plane, input + c * channel, &mean_[c], &variance);
         UpdateRunning(c, mean_[c], variance);
       }
@@ -51,7 +51,8 @@ class BatchNormalisation final : public WeightedOp<FloatOp> {
   }
 
   // With x' = (x - mean) inverse and m numbers in the channel:
-  // dx = scale inverse (dy - sum dy / m - x' sum(dy x') / m).
+  // dx = scale inverse (dy - sum dy / m - x' sum(dy x') / m), and scale inverse dy if mean and
+  // inverse are the running ones, which do not depend on x.
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
     const NormPlane plane = PlaneOf(pass);
@@ -60,10 +61,12 @@ class BatchNormalisation final : public WeightedOp<FloatOp> {
     engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
       float sum_dy = 0;
       float sum_dy_x = 0;
-      kernels_.sums(plane, input + c * channel, grad_output + c * channel, mean_[c], &sum_dy,
-                    &sum_dy_x);
-      bias_gradient_[c] = sum_dy;
-      weight_gradient_[c] = sum_dy_x * inverse_[c];
+      if (!spec_.frozen) {
+        kernels_.sums(plane, input + c * channel, grad_output + c * channel, mean_[c], &sum_dy,
+                      &sum_dy_x);
+        bias_gradient_[c] = sum_dy;
+        weight_gradient_[c] = sum_dy_x * inverse_[c];
+      }
       if (grad_input == nullptr) return;
       const float a = weight_[c] * inverse_[c];
       kernels_.backward(plane, input + c * channel, grad_output + c * channel, mean_[c], a,

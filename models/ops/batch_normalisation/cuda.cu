@@ -144,7 +144,8 @@ struct KeepGradients {
 };
 
 // With x' = (x - mean) inverse and m numbers in the channel:
-// dx = scale inverse (dy - sum dy / m - x' sum(dy x') / m).
+// dx = scale inverse (dy - sum dy / m - x' sum(dy x') / m), and scale inverse dy if mean and
+// inverse are the running ones, which do not depend on x.
 template <typename T>
 struct BackwardPass {
   struct Constants {
@@ -161,8 +162,10 @@ struct BackwardPass {
   float per_number;  // 1 / m
 
   __device__ Constants ConstantsOf(int64_t c) const {
+    const bool frozen = numbers.scale_gradient == nullptr;
     return {Line::Of(numbers, c), numbers.mean[c], numbers.inverse[c],
-            numbers.shift_gradient[c] * per_number, numbers.scale_gradient[c] * per_number};
+            frozen ? 0.0f : numbers.shift_gradient[c] * per_number,
+            frozen ? 0.0f : numbers.scale_gradient[c] * per_number};
   }
   template <int kPack>
   __device__ void Do(const Constants* constants, int64_t place) const {
@@ -216,7 +219,7 @@ cudaError_t NormGradients(const Launch& launch, const ActivationShape& shape, co
   });
 }
 
-// After those.
+// After those, unless the op is not trained.
 cudaError_t NormBackward(const Launch& launch, const ActivationShape& shape, const void* x,
                          const void* dy, const NormNumbers& numbers, void* dx) {
   return WithNumber(shape.precision, [&](auto number) {
@@ -247,7 +250,7 @@ class BatchNormalisation final : public Normalisation {
   void ForwardArray(const Pass& pass, const void* input, void* output) override {
     const Launch launch = engine_.launch();
     const ActivationShape shape = ShapeOf(pass);
-    if (pass.training) {
+    if (pass.training && !spec_.frozen) {
       KUMO_CUDA(engine_, NormMoments(launch, shape, input, numbers(), engine_.workspace()));
     } else {
       KUMO_CUDA(engine_, NormRunningMoments(launch, shape.channels, numbers()));
@@ -259,8 +262,10 @@ class BatchNormalisation final : public Normalisation {
                      void* grad_input) override {
     const Launch launch = engine_.launch();
     const ActivationShape shape = ShapeOf(pass);
-    KUMO_CUDA(engine_,
-              NormGradients(launch, shape, input, grad_output, numbers(), engine_.workspace()));
+    if (is_trained()) {
+      KUMO_CUDA(engine_,
+                NormGradients(launch, shape, input, grad_output, numbers(), engine_.workspace()));
+    }
     if (grad_input == nullptr) return;
     KUMO_CUDA(engine_, NormBackward(launch, shape, input, grad_output, numbers(), grad_input));
   }

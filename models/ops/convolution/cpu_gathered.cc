@@ -79,14 +79,9 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
       });
     }
     ForEachBlock(pass, [&](const Block& block) {
-      const Rows<const float> from = Gathered(block, input, scratch);
       const Rows<const float> grads =
           PackedGradients(block, grad_output, scratch + depth_ * block.row);
-      engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
-        MultiplyRows(end - begin, depth_, block.columns,
-                     {grads.data + begin * grads.row, 'N', grads.row}, {from.data, 'T', from.row},
-                     block.positions.begin > 0, weight_gradient_ + begin * depth_, depth_);
-      });
+      if (is_trained()) WeightGradient(block, Gathered(block, input, scratch), grads);
       if (grad_input != nullptr) InputGradient(block, grads, scratch, grad_input);
     });
   }
@@ -105,6 +100,15 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
     T* data;
     int64_t row;
   };
+
+  void WeightGradient(const Block& block, const Rows<const float>& from,
+                      const Rows<const float>& grads) {
+    engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
+      MultiplyRows(end - begin, depth_, block.columns,
+                   {grads.data + begin * grads.row, 'N', grads.row}, {from.data, 'T', from.row},
+                   block.positions.begin > 0, weight_gradient_ + begin * depth_, depth_);
+    });
+  }
 
   void FindSources() {
     const Shape out = spec_.output();

@@ -65,7 +65,7 @@ class GroupedConvolution final : public FloatOp {
     float* gradients[2] = {};
     for (size_t t = 0; t < weights_.size(); ++t) {
       weights[t] = weights_[t] + offsets[t];
-      gradients[t] = gradients_[t] + offsets[t];
+      if (gradients_[t] != nullptr) gradients[t] = gradients_[t] + offsets[t];
     }
     group_->Bind({weights, weights_.size()}, {gradients, weights_.size()});
   }

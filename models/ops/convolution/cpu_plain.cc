@@ -101,7 +101,7 @@ class Convolution final : public WeightedOp<FloatOp> {
       engine_.SumRows(grad_output, spec_.outputs, plane * lanes, bias_gradient_);
     }
     const float* full = pool_ ? SpreadGradient(lanes, grad_output) : grad_output;
-    WeightGradient(lanes, PaddedInput(lanes, input), full);
+    if (is_trained()) WeightGradient(lanes, PaddedInput(lanes, input), full);
     if (grad_input == nullptr) return;
     backward_.Pack(weight_, taps_, spec_.input.channels() * taps_);
     backward_.Run(lanes, full, nullptr, grad_input);

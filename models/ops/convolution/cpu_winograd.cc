@@ -37,7 +37,7 @@ class WinogradConvolution final : public WeightedOp<FloatOp> {
       engine_.SumRows(grad_output, spec_.outputs, out_.plane() * engine_.Lanes(pass.batch),
                       bias_gradient_);
     }
-    weight_products_.Run(pass.batch, input, grad_output, weight_gradient_);
+    if (is_trained()) weight_products_.Run(pass.batch, input, grad_output, weight_gradient_);
     if (grad_input == nullptr) return;
     const int64_t inputs = spec_.input.channels();
     backward_.Run(pass.batch, {weight_, kTaps, inputs * kTaps, true}, grad_output, nullptr,

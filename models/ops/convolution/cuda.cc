@@ -71,14 +71,7 @@ class Convolution final : public WeightedOp<UnaryOp> {
       gradient = grad_convolved_.data();
     }
     ConvolutionPlan& plan = PlanFor(pass.batch);
-    if (copies_) {
-      plan.FilterGradient(input, gradient, gradient_copy_.data());
-      const Planes planes = Matrices(kernel(), spec_.channels_per_group());
-      KUMO_CUDA(engine_, Transpose(engine_.launch(), engine_.precision(), gradient_copy_.data(),
-                                   planes, Precision::kFp32, weight_gradient_));
-    } else {
-      plan.FilterGradient(input, gradient, weight_gradient_);
-    }
+    if (is_trained()) FilterGradient(plan, input, gradient);
     if (bias_gradient_ != nullptr) {
       KUMO_CUDA(engine_, BiasGradient(engine_.launch(), engine_.ShapeOf(spec_.output(), pass.batch),
                                       gradient, engine_.workspace(), bias_gradient_));
@@ -88,6 +81,16 @@ class Convolution final : public WeightedOp<UnaryOp> {
   }
 
  private:
+  void FilterGradient(ConvolutionPlan& plan, const void* input, const void* gradient) {
+    if (copies_) {
+      plan.FilterGradient(input, gradient, gradient_copy_.data());
+      const Planes planes = Matrices(kernel(), spec_.channels_per_group());
+      KUMO_CUDA(engine_, Transpose(engine_.launch(), engine_.precision(), gradient_copy_.data(),
+                                   planes, Precision::kFp32, weight_gradient_));
+    } else {
+      plan.FilterGradient(input, gradient, weight_gradient_);
+    }
+  }
   int64_t kernel() const { return int64_t{spec_.kernel_height} * spec_.kernel_width; }
   int64_t filter_size() const { return spec_.outputs * spec_.channels_per_group() * kernel(); }
   const void* filter() const {

@@ -31,6 +31,18 @@ class FullyConnected final : public WeightedOp<FloatOp> {
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
+    if (is_trained()) TensorGradients(pass, input, grad_output);
+    if (grad_input == nullptr) return;
+    const int64_t lanes = engine_.Lanes(pass.batch);
+    engine_.ParallelPieces(spec_.inputs, [&](int64_t begin, int64_t end) {
+      MultiplyRows(end - begin, pass.batch, spec_.outputs, {weight_ + begin, 'T', spec_.inputs},
+                   {grad_output, 'N', lanes}, false, grad_input + begin * lanes, lanes);
+      Finish(pass, {begin, end}, nullptr, grad_input);
+    });
+  }
+
+ private:
+  void TensorGradients(const Pass& pass, const float* input, const float* grad_output) {
     const int64_t lanes = engine_.Lanes(pass.batch);
     engine_.ParallelPieces(spec_.outputs, [&](int64_t begin, int64_t end) {
       MultiplyRows(end - begin, spec_.inputs, pass.batch, {grad_output + begin * lanes, 'N', lanes},
@@ -40,15 +52,7 @@ class FullyConnected final : public WeightedOp<FloatOp> {
         bias_gradient_[o] = engine_.elementwise.sum(grad_output + o * lanes, lanes);
       }
     });
-    if (grad_input == nullptr) return;
-    engine_.ParallelPieces(spec_.inputs, [&](int64_t begin, int64_t end) {
-      MultiplyRows(end - begin, pass.batch, spec_.outputs, {weight_ + begin, 'T', spec_.inputs},
-                   {grad_output, 'N', lanes}, false, grad_input + begin * lanes, lanes);
-      Finish(pass, {begin, end}, nullptr, grad_input);
-    });
   }
-
- private:
   // Rows of `y` with the bias, unless that is null, and zeros in the padding.
   void Finish(const Pass& pass, const Range& rows, const float* bias, float* y) {
     const int64_t lanes = engine_.Lanes(pass.batch);

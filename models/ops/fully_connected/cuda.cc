@@ -120,6 +120,10 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
 
   void MultiplyBackward(const Pass& pass, const void* input, const void* grad_output,
                         void* grad_input) {
+    if (is_trained()) TensorGradients(pass, input, grad_output);
+    if (grad_input != nullptr) MultiplyInputs(pass, grad_output, grad_input);
+  }
+  void TensorGradients(const Pass& pass, const void* input, const void* grad_output) {
     Products& products = products_[pass.batch];
     const ProductArrays weights = {input, grad_output, weight_gradient_, bias_gradient_};
     if (!products.weights) {
@@ -146,7 +150,6 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
                 BiasGradient(engine_.launch(), engine_.ShapeOf({spec_.outputs}, Rows(pass)),
                              grad_output, engine_.workspace(), bias_gradient_));
     }
-    if (grad_input != nullptr) MultiplyInputs(pass, grad_output, grad_input);
   }
   void MultiplyInputs(const Pass& pass, const void* grad_output, void* grad_input) {
     Products& products = products_[pass.batch];

@@ -36,7 +36,7 @@ class GroupNormalisation final : public WeightedOp<FloatOp> {
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
-    TensorGradients(WholeLanes(pass.batch), input, grad_output);
+    if (is_trained()) TensorGradients(WholeLanes(pass.batch), input, grad_output);
     if (grad_input == nullptr) return;
     ForEachUnit(pass, [&](const SampleRows& rows, int64_t at, int64_t moments, int64_t tensor) {
       kernels_.backward(rows, input + at, grad_output + at, mean_.data() + moments,

@@ -33,10 +33,12 @@ class L2Normalisation final : public WeightedOp<FloatOp> {
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
     const int64_t stride = Stride(pass);
-    engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
-      weight_gradient_[c] =
-          kernels_.gradient(stride, input + c * stride, grad_output + c * stride, inverse_.data());
-    });
+    if (is_trained()) {
+      engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
+        weight_gradient_[c] = kernels_.gradient(stride, input + c * stride,
+                                                grad_output + c * stride, inverse_.data());
+      });
+    }
     if (grad_input == nullptr) return;
     ForEachBlock(pass, [&](int64_t at) {
       kernels_.backward(spec_.shape.channels(), stride, input + at, grad_output + at,

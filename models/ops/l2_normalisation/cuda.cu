@@ -109,8 +109,10 @@ class L2Normalisation final : public WeightedOp<UnaryOp> {
                      void* grad_input) override {
     const Launch launch = engine_.launch();
     const ActivationShape shape = engine_.ShapeOf(spec_.shape, pass.batch);
-    KUMO_CUDA(engine_, LengthGradients(launch, shape, input, grad_output, inverse_.data(),
-                                       weight_gradient_));
+    if (is_trained()) {
+      KUMO_CUDA(engine_, LengthGradients(launch, shape, input, grad_output, inverse_.data(),
+                                         weight_gradient_));
+    }
     if (grad_input == nullptr) return;
     KUMO_CUDA(engine_, LengthBackward(launch, shape, input, grad_output, weight_, inverse_.data(),
                                       grad_input));

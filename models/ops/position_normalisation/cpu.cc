@@ -35,14 +35,7 @@ class PositionNormalisation final : public WeightedOp<FloatOp> {
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
                       float* grad_input) override {
-    const int64_t stride = Stride(pass);
-    engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
-      float shift = 0;
-      KUMO_AT_ISA(engine_.isa, kGroupNormalisation)
-          .gradients(1, stride, input + c * stride, grad_output + c * stride, mean_.data(),
-                     inverse_.data(), &shift, &weight_gradient_[c]);
-      if (bias_gradient_ != nullptr) bias_gradient_[c] = shift;
-    });
+    if (is_trained()) TensorGradients(pass, input, grad_output);
     if (grad_input == nullptr) return;
     ForEachPiece(pass, [&](const PositionRows& rows, int64_t at) {
       kernels_.backward(rows, input + at, grad_output + at, mean_.data() + at, inverse_.data() + at,
@@ -51,6 +44,16 @@ class PositionNormalisation final : public WeightedOp<FloatOp> {
   }
 
  private:
+  void TensorGradients(const Pass& pass, const float* input, const float* grad_output) {
+    const int64_t stride = Stride(pass);
+    engine_.Parallel(spec_.shape.channels(), [&](int64_t c) {
+      float shift = 0;
+      KUMO_AT_ISA(engine_.isa, kGroupNormalisation)
+          .gradients(1, stride, input + c * stride, grad_output + c * stride, mean_.data(),
+                     inverse_.data(), &shift, &weight_gradient_[c]);
+      if (bias_gradient_ != nullptr) bias_gradient_[c] = shift;
+    });
+  }
   // Floats of one channel.
   int64_t Stride(const Pass& pass) const { return spec_.shape.plane() * engine_.Lanes(pass.batch); }
 

@@ -163,7 +163,9 @@ class PositionNormalisation final : public Normalisation {
                      void* grad_input) override {
     const Launch launch = engine_.launch();
     const ActivationShape shape = ShapeOf(pass);
-    KUMO_CUDA(engine_, PositionGradients(launch, shape, input, grad_output, numbers()));
+    if (is_trained()) {
+      KUMO_CUDA(engine_, PositionGradients(launch, shape, input, grad_output, numbers()));
+    }
     if (grad_input == nullptr) return;
     KUMO_CUDA(engine_, PositionBackward(launch, shape, input, grad_output, numbers(), grad_input));
   }

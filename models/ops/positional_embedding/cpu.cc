@@ -26,9 +26,11 @@ class PositionalEmbedding final : public WeightedOp<FloatOp> {
   void BackwardFloats(const Pass& pass, const float*, const float*, const float* grad_output,
                       float* grad_input) override {
     const int64_t lanes = engine_.Lanes(pass.batch);
-    ForEachRow([&](int64_t row, int64_t weight) {
-      weight_gradient_[weight] = engine_.elementwise.sum(grad_output + row * lanes, lanes);
-    });
+    if (is_trained()) {
+      ForEachRow([&](int64_t row, int64_t weight) {
+        weight_gradient_[weight] = engine_.elementwise.sum(grad_output + row * lanes, lanes);
+      });
+    }
     if (grad_input == nullptr || grad_input == grad_output) return;
     std::memcpy(grad_input, grad_output,
                 static_cast<size_t>(spec_.shape.size() * lanes) * sizeof(float));

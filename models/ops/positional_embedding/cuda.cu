@@ -65,8 +65,11 @@ class PositionalEmbedding final : public WeightedOp<UnaryOp> {
 
   void BackwardArray(const Pass& pass, const void*, const void*, const void* grad_output,
                      void* grad_input) override {
-    KUMO_CUDA(engine_, PositionsGradient(engine_.launch(), engine_.ShapeOf(spec_.shape, pass.batch),
-                                         grad_output, weight_gradient_));
+    if (is_trained()) {
+      KUMO_CUDA(engine_,
+                PositionsGradient(engine_.launch(), engine_.ShapeOf(spec_.shape, pass.batch),
+                                  grad_output, weight_gradient_));
+    }
     if (grad_input == nullptr || grad_input == grad_output) return;
     const auto bytes = static_cast<size_t>(engine_.ActivationBytes(spec_.shape, pass.batch));
     KUMO_CUDA(engine_, cudaMemcpyAsync(grad_input, grad_output, bytes, cudaMemcpyDeviceToDevice,

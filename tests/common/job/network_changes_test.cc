@@ -59,14 +59,16 @@ TEST(NetworkChangesTest, WhatATrainedNetworkDoesNotDependOnDoesNotCount) {
       "layers { name: \"drop\" dropout { ratio: 0.5 } }" + kLoss;
   const std::string now =
       std::string(kInput) + "outputs: \"fc\"" +
-      "layers { name: \"fc\" fully_connected { outputs: 3 } }" +
+      "layers { name: \"fc\" weight_decay_factor: 2 fully_connected { outputs: 3 } }" +
       "layers { name: \"drop\" dropout { ratio: 0.25 } }" +
       "layers { name: \"loss\" loss_weight: 2 softmax_cross_entropy { top: 2 } }";
   EXPECT_THAT(Changes(then, now, NetworkUse::kUse), ElementsAre());
   EXPECT_THAT(Changes(then, now, NetworkUse::kJob),
               testing::Contains(HasSubstr("layer fc fully_connected { outputs: 3 weight")));
   EXPECT_THAT(Changes(then, now),
-              ElementsAre("layer drop dropout { ratio: 0.5 } -> dropout { ratio: 0.25 }",
+              ElementsAre("layer fc fully_connected { outputs: 3 } -> weight_decay_factor: 2 "
+                          "fully_connected { outputs: 3 }",
+                          "layer drop dropout { ratio: 0.5 } -> dropout { ratio: 0.25 }",
                           HasSubstr("layer loss ")));
 }
 

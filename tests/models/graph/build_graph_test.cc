@@ -147,14 +147,73 @@ TEST(BuildGraphTest, WhatCannotBeIsRefusedByFileLineAndName) {
       {convolution + "layers { name: \"b\" tensors_of: \"a\" convolution { outputs: 2 kernel: 2 "
                      "no_bias: true weight { he_normal {} } } }\n",
        "weight must not be given: the tensors are a's"},
+      {convolution + "layers { name: \"b\" trainable: false tensors_of: \"a\" convolution { "
+                     "outputs: 2 kernel: 2 no_bias: true } }\n",
+       "trainable must not be given: the tensors are a's"},
+      {"layers { name: \"b\" trainable: false relu {} }\n",
+       "n.pbtxt:3: layer b: trainable: a relu has no tensors to train; remove the field"},
+      {convolution + "layers { name: \"b\" weight_decay_factor: 0 softmax_cross_entropy {} }\n",
+       "weight_decay_factor: a loss has no tensors to train"},
+      {"layers { name: \"b\" learning_rate_factor: -0.5 convolution { outputs: 2 kernel: 3 } }\n",
+       "n.pbtxt:3: layer b: learning_rate_factor must be a number of at least 0, is -0.5"},
+      {"layers { name: \"b\" weight_decay_factor: inf convolution { outputs: 2 kernel: 3 } }\n",
+       "weight_decay_factor must be a number of at least 0, is inf"},
+      {"layers { name: \"b\" trainable: false learning_rate_factor: 2 "
+       "convolution { outputs: 2 kernel: 3 } }\n",
+       "trainable and learning_rate_factor contradict each other"},
+      {"layers { name: \"b\" trainable: true learning_rate_factor: 0 "
+       "convolution { outputs: 2 kernel: 3 } }\n",
+       "trainable and learning_rate_factor contradict each other"},
+      {"layers { name: \"b\" trainable: false weight_decay_factor: 2 "
+       "convolution { outputs: 2 kernel: 3 } }\n",
+       "weight_decay_factor: tensors that are not trained do not decay"},
+      {"layers { name: \"b\" weight_decay_factor: 2 batch_normalisation {} }\n",
+       "weight_decay_factor: weight decay leaves the tensors of a batch_normalisation alone"},
   };
   for (const auto& [layers, message] : cases) {
     EXPECT_THAT(ErrorOf(layers), HasSubstr(message)) << layers;
   }
 }
 
+TEST(BuildGraphTest, ALayersTensorsHaveItsFactors) {
+  const Result<Graph> graph = Build(
+      "layers { name: \"a\" learning_rate_factor: 0.5 weight_decay_factor: 3 "
+      "convolution { outputs: 2 kernel: 3 pad: 1 } }\n"
+      "layers { name: \"b\" learning_rate_factor: 2 batch_normalisation {} }\n"
+      "layers { name: \"c\" trainable: false batch_normalisation {} }\n"
+      "layers { name: \"d\" tensors_of: \"c\" batch_normalisation {} }\n"
+      "layers { name: \"e\" learning_rate_factor: 0 fully_connected { outputs: 2 } }\n"
+      "layers { name: \"f\" trainable: true weight_decay_factor: 1 "
+      "fully_connected { outputs: 2 } }\n");
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  std::vector<StepFactors> factors;
+  for (const TensorSpec& tensor : graph->tensors()) factors.push_back(tensor.factors);
+  const StepFactors frozen = {.rate = 0};
+  EXPECT_THAT(factors, ElementsAre(StepFactors{0.5f, 3}, StepFactors{0.5f, 1},  // a
+                                   StepFactors{2, 1}, StepFactors{2, 1}, StepFactors(),
+                                   StepFactors(),                   // b
+                                   frozen, frozen, frozen, frozen,  // c
+                                   frozen, frozen,                  // e
+                                   StepFactors(), StepFactors(), StepFactors(), StepFactors()));
+  for (const Node& node : graph->nodes) {
+    if (const auto* norm = node.As<BatchNormalisationSpec>()) {
+      EXPECT_EQ(norm->frozen, node.name != "b") << node.name;
+    }
+  }
+  EXPECT_EQ(graph->frozen_parameters(), 4 + 2 * 32 + 2);
+}
+
 std::string ErrorOfNetwork(const std::string& text) {
   return ParseNetwork("name: \"n\"\n" + text, "n.pbtxt").status().message();
+}
+
+TEST(BuildGraphTest, ANetworkOfWhichNothingIsTrainedIsRefused) {
+  EXPECT_THAT(ErrorOfNetwork("input { extents: 4 }\n"
+                             "layers { name: \"fc\" trainable: false "
+                             "fully_connected { outputs: 3 } }\n"
+                             "layers { name: \"loss\" softmax_cross_entropy {} }\n"),
+              HasSubstr("n.pbtxt: no layer is trained: all layers with weights have trainable: "
+                        "false"));
 }
 
 TEST(BuildGraphTest, InputsHaveNamesAndAnyRank) {

@@ -341,6 +341,26 @@ TEST(StepPlanTest, WhatComesBeforeTheFirstWeightsHasNoGradient) {
   EXPECT_EQ(plan.backward[1].grad_inputs, std::vector<int>{Instruction::kNone});
 }
 
+TEST(StepPlanTest, TheWayBackEndsAtTheFirstTrainedNodeAndWhatLiesBelowWorksInPlace) {
+  // Of three scales the first is frozen, and so is the last.
+  TestGraph test;
+  AddInput(&test);
+  AddNode(Kind::kScale, {0}, &test);
+  AddNode(Kind::kTanh, {1}, &test);
+  AddNode(Kind::kHalve, {2}, &test);
+  AddNode(Kind::kScale, {3}, &test);
+  AddNode(Kind::kScale, {4}, &test);
+  EndWith({5}, &test);
+  for (const int frozen : {0, 2}) test.graph.parameters[frozen].tensor.factors.rate = 0;
+  const StepPlan plan = MakeStepPlan(test.graph, test.traits, BytesOf);
+  ASSERT_EQ(plan.backward.size(), 3u) << "the loss and two scales";
+  EXPECT_EQ(plan.backward[1].node, 4);
+  EXPECT_NE(plan.backward[1].grad_inputs, std::vector<int>{Instruction::kNone});
+  EXPECT_EQ(plan.backward[2].node, 3);
+  EXPECT_EQ(plan.backward[2].grad_inputs, std::vector<int>{Instruction::kNone});
+  EXPECT_EQ(plan.array_of[3], plan.array_of[2]) << "nobody derives tanh from its value";
+}
+
 TEST(StepPlanTest, ALossThatWeighsNothingAndWhatLeadsToNoOtherHaveNoGradient) {
   TestGraph test;
   AddInput(&test);

@@ -88,6 +88,16 @@ TEST(TableTest, SaysWhatALayerReadsAndWhoseTensorsItHas) {
   EXPECT_THAT(table, ContainsRegex("b +convolution 3x3, pad 1 +1x8x8 +a's"));
 }
 
+TEST(TableTest, MarksLayersThatAreFrozen) {
+  const std::string table = TableOfLayers(
+      std::string(
+          "layers { name: \"conv\" trainable: false convolution { outputs: 4 kernel: 3 } }\n"
+          "layers { name: \"norm\" batch_normalisation {} }\n") +
+      kEnd);
+  EXPECT_THAT(table, ContainsRegex("conv +convolution 3x3 +4x6x6 +40 frozen "));
+  EXPECT_THAT(table, ContainsRegex("norm +batch_normalisation +4x6x6 +16 "));
+}
+
 TEST(TableTest, EachInputHasItsName) {
   const std::string table = TableOf(
       PlanNetwork(NetworkOfTwoInputs()).value(), [](const Shape& shape) { return shape.size(); },

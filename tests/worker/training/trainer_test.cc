@@ -130,6 +130,94 @@ TEST_F(TrainerTest, ABlocksContributionIsTheSumOfItsSteps) {
   }
 }
 
+TEST_F(TrainerTest, AStepHasTheFactorsOfItsLayer) {
+  PosixFileSystem files;
+  Experiment e = Block();
+  e.network.file = folder_ + "/factors.pbtxt";
+  ASSERT_TRUE(
+      WriteFileAtomically(files, e.network.file,
+                          TinyNetworkWith("learning_rate_factor: 3 weight_decay_factor: 0.25"))
+          .ok());
+  Worker worker(e);
+  const ParameterLayout& layout = worker.layout();
+  ASSERT_EQ(layout.groups().size(), 5u);
+  const Schedule schedule = Schedule::Make(e.schedule, 90, e.job.epochs).value();
+  const RoundPlan plan = worker.shape.plan.Round(0);
+  std::vector<float> weights = worker.InitialWeights();
+  const std::vector<float> start = weights;
+  WalkThrough(worker, 0, 1, &weights, [&](int i, int size, const std::vector<float>& g) {
+    const float rate = schedule.RateAt(plan.first_sample + i * 2 * 7, size);
+    for (size_t t = 0; t < layout.tensors().size(); ++t) {
+      const TensorSpec& tensor = layout.tensors()[t];
+      if (!tensor.trained()) continue;
+      const bool has_factors = tensor.name.starts_with("fc1.");
+      const float decay = tensor.segment != Segment::kDecayed ? 0.0f
+                          : has_factors                       ? 0.0025f
+                                                              : 0.01f;
+      const Range range = layout.tensor(static_cast<int>(t));
+      for (int64_t at = range.begin; at < range.end; ++at) {
+        weights[at] -= (has_factors ? 3 * rate : rate) * (g[at] + decay * weights[at]);
+      }
+    }
+  });
+  const std::vector<float> got = worker.Decode(worker.Train(0, 1), 0);
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_NEAR(got[i], start[i] - weights[i], 1e-6f * (1 + std::abs(start[i]))) << i;
+  }
+}
+
+TEST_F(TrainerTest, FactorsOf1ThatAreWrittenOutChangeNoBit) {
+  PosixFileSystem files;
+  Experiment e = Block();
+  e.optimiser.type = OptimiserType::kAdamW;
+  e.sync.push_codec = CodecId::kOneBit;
+  Worker without(e);
+  e.network.file = folder_ + "/ones.pbtxt";
+  ASSERT_TRUE(WriteFileAtomically(files, e.network.file,
+                                  TinyNetworkWith("trainable: true learning_rate_factor: 1 "
+                                                  "weight_decay_factor: 1"))
+                  .ok());
+  Worker with(e);
+  EXPECT_EQ(with.layout().fingerprint(), without.layout().fingerprint());
+  for (int64_t round = 0; round < 3; ++round) {
+    EXPECT_TRUE(SameBytes(with.Train(round, 0), without.Train(round, 0)));
+  }
+}
+
+// fc1 is frozen; norm, below it, is not.
+TEST_F(TrainerTest, AFrozenLayerContributesAndCarriesNothing) {
+  PosixFileSystem files;
+  const std::string network = folder_ + "/frozen.pbtxt";
+  ASSERT_TRUE(WriteFileAtomically(files, network, TinyNetworkWith("trainable: false")).ok());
+  for (const CodecId codec : {CodecId::kFp32, CodecId::kInt8, CodecId::kOneBit}) {
+    for (Experiment e : {Gradient(), Block()}) {
+      e.network.file = network;
+      e.optimiser.type = OptimiserType::kMomentum;
+      e.block.reset_local_state = false;
+      e.sync.push_codec = codec;
+      e.cluster.chunk_kib = 1;
+      Worker worker(e);
+      worker.on_coded = [&](const std::vector<CodedChunk>& chunks) {
+        for (const CodedChunk& coded : chunks) {
+          EXPECT_FALSE(worker.map().chunks()[coded.chunk].frozen());
+        }
+      };
+      for (int64_t round = 0; round < 2; ++round) {
+        const TrainedBlock block = worker.Train(round, 1, /*save=*/true);
+        int frozen = 0;
+        for (const Chunk& chunk : worker.map().chunks()) {
+          EXPECT_EQ(block.contributions[chunk.index].empty(), chunk.frozen());
+          frozen += chunk.frozen() ? 1 : 0;
+        }
+        EXPECT_EQ(frozen, 3) << "two of 49 x 20 weights, and one of 20 biases";
+        for (const CarriedArray& array : block.carried) {
+          EXPECT_TRUE(worker.map().chunks()[array.chunk].trained());
+        }
+      }
+    }
+  }
+}
+
 TEST_F(TrainerTest, WhatCodingLosesComesWithTheNextRounds) {
   for (const CodecId codec : {CodecId::kInt8, CodecId::kOneBit, CodecId::kBf16}) {
     Experiment e = Gradient();

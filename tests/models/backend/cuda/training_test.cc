@@ -88,6 +88,22 @@ model::Network EveryOtherLayer() {
   return Parse(kText);
 }
 
+// All layers with tensors but the first and the last one are frozen; the last one has a factor.
+model::Network FrozenBetween(model::Network network) {
+  std::vector<std::string> names;
+  const Graph graph = PlanNetwork(network).value();
+  for (const Node& node : graph.nodes) {
+    if (!node.parameters.empty()) names.push_back(node.name);
+  }
+  network.set_name(network.name() + "_frozen");
+  for (model::Layer& layer : *network.mutable_layers()) {
+    if (layer.name() == names.back()) layer.set_learning_rate_factor(0.3f);
+    const auto found = std::find(names.begin() + 1, names.end() - 1, layer.name());
+    if (found != names.end() - 1) layer.set_trainable(false);
+  }
+  return network;
+}
+
 struct WalkSettings {
   int steps = 10;
   bool repeat = false;
@@ -126,11 +142,12 @@ Walk Train(Backend& backend, const model::Network& network, const WalkSettings& 
   const auto work = [&] {
     net->Train();
     backend.MeasureGradients(gradients.data(), trained);
-    for (const Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
-      const Range range = layout.segment(segment);
+    for (const StepGroup& group : layout.groups()) {
+      if (!group.trained()) continue;
+      const Range range = group.range;
       float* const slots[] = {velocity.data() + range.begin};
-      backend.OptimiserStep(segment, {}, gradients.data() + range.begin, range.size(),
-                            weights.data() + range.begin, slots);
+      backend.OptimiserStep(group.segment, group.factors, gradients.data() + range.begin,
+                            range.size(), weights.data() + range.begin, slots);
     }
     backend.ScaleGradients(gradients.data(), trained);
   };
@@ -230,11 +247,14 @@ TEST_F(CudaTrainingTest, TheFirstLossesAreTheCpusButForRounding) {
 }
 
 TEST_F(CudaTrainingTest, GradientsOfEveryLayerAreTheCpusButForRounding) {
-  for (const model::Network& network : {EveryLayer(), EveryOtherLayer(), BranchedNetwork()}) {
+  for (const model::Network& network :
+       {EveryLayer(), EveryOtherLayer(), BranchedNetwork(), FrozenBetween(EveryLayer()),
+        FrozenBetween(EveryOtherLayer())}) {
     SCOPED_TRACE(network.name());
     const Walk expected = Train(*MakeCpuBackend(1), network, {.steps = 1});
-    EXPECT_LT(Distance(Train(*cuda_, network, {.steps = 1}).gradients[0], expected.gradients[0]),
-              1e-5);
+    const Walk found = Train(*cuda_, network, {.steps = 1});
+    EXPECT_LT(Distance(found.gradients[0], expected.gradients[0]), 1e-5);
+    EXPECT_LT(Distance(found.weights[0], expected.weights[0]), 1e-5);
   }
 }
 
