@@ -67,7 +67,7 @@ std::vector<std::vector<int>> GroupsOf(const std::vector<TensorSpec>& tensors, S
     if (is_new) groups.emplace_back();
     groups[place->second].push_back(static_cast<int>(i));
   }
-  std::ranges::stable_partition(groups, [&](const std::vector<int>& group) {
+  std::stable_partition(groups.begin(), groups.end(), [&](const std::vector<int>& group) {
     return !tensors[group.front()].factors.frozen();
   });
   return groups;
