@@ -401,7 +401,7 @@ class SuspendedClock : public Clock {
   void Suspend(TimeUs time) { suspended_ += time; }
 
  private:
-  const SteadyClock clock_;
+  const SteadyClock clock_ = {};
   std::atomic<TimeUs> suspended_{0};
 };
 
@@ -436,7 +436,7 @@ class ShiftedClock : public Clock {
   TimeUs NowUs() const override { return clock_.NowUs() + shift_; }
 
  private:
-  const SteadyClock clock_;
+  const SteadyClock clock_ = {};
   const TimeUs shift_;
 };
 
