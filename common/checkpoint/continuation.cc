@@ -28,7 +28,8 @@ struct Carried {
   std::string_view rule;
   std::string_view local;  // of a partition's optimiser
   bool residual = false;
-  bool apart = false;  // what blocks start from, and what is evaluated
+  bool apart = false;     // the rule keeps what blocks start from, and the weights
+  bool averaged = false;  // what is evaluated is a moving average of the weights
   int partitions = 1;
 };
 
@@ -40,6 +41,7 @@ Carried CarriedBy(const Experiment& e, const RoundPlan& last) {
   if (e.sync.mode == SyncMode::kBlock && !e.block.reset_local_state) carried.local = optimiser;
   carried.residual = CarriesResidual(e);
   carried.apart = block && TraitsOf(e.block).keeps_weights_apart;
+  carried.averaged = e.evaluation.average_samples > 0;
   carried.partitions = e.sync.partitions;
   return carried;
 }
@@ -166,8 +168,11 @@ std::vector<std::string> NotesOf(const Carried& then, const Carried& now) {
   if (!then.rule.empty() && then.rule != now.rule) {
     notes.emplace_back("the servers' state of the optimiser or update rule is dropped");
   }
-  if (then.apart && !now.apart) {
+  if (then.apart && !now.apart && !then.averaged) {
     notes.emplace_back("blocks start from the weights that were evaluated");
+  }
+  if (then.averaged && !now.averaged) {
+    notes.emplace_back("the moving average of the weights is dropped");
   }
   const bool local = !then.local.empty();
   if (then.partitions != now.partitions && (local || then.residual)) {
@@ -334,8 +339,9 @@ Status Adapt(const checkpoint::Manifest& manifest, const Experiment& now, ShardS
   KUMO_ASSIGN_OR_RETURN(const Comparison c, Compare(manifest, now));
   const Carried& then = c.carried_then;
   const Carried& carried = c.carried_now;
-  if (then.apart && !carried.apart) StartFromWeights(snapshot);
+  if (then.apart && !carried.apart && !then.averaged) StartFromWeights(snapshot);
   std::erase_if(snapshot->arrays, [&](const StateArray& array) {
+    if (array.kind == StateKind::kWeights) return then.averaged && !carried.averaged;
     if (array.kind == StateKind::kRuleSlot) return then.rule != carried.rule;
     return array.kind == StateKind::kPartitionState && !SlotNow(array.slot, then, carried);
   });

@@ -35,7 +35,7 @@ int64_t RuleSlots(const Experiment& experiment) {
 
 // Vectors of weights in a version.
 int64_t WeightVectors(const Experiment& experiment) {
-  return TraitsOf(experiment.block).keeps_weights_apart ? 2 : 1;
+  return experiment.KeepsWeightsApart(experiment.sync.mode) ? 2 : 1;
 }
 
 }  // namespace

@@ -117,7 +117,15 @@ struct Experiment {
   struct Evaluation {      // [evaluation] (result)
     int every_epochs = 1;  // 0: only after the last
     int minibatch = 256;
+    double average_samples = 0;  // of the weights' moving average; 0: none
   } evaluation;
+
+  // True if the weights that are evaluated after a round of that mode are other ones than the next
+  // round starts from.
+  bool KeepsWeightsApart(SyncMode mode) const {
+    return evaluation.average_samples > 0 ||
+           (mode == SyncMode::kBlock && TraitsOf(block).keeps_weights_apart);
+  }
 
   // job.patience in epochs; the setting counts evaluated epochs.
   int PatienceInEpochs() const {

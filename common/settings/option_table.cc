@@ -450,6 +450,14 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(evaluation.minibatch), .unit = "samples", .allowed = Between(1, 1000000),
        .effect = kResult, .also = "batch batch_size eval_batch_size test_batch_size val_batch_size",
        .help = "Minibatch size of evaluations"},
+      {KUMO_SETTING(evaluation.average_samples), .unit = "samples",
+       .allowed = Between(0, kAnyCount), .effect = kResult,
+       .also = "ema ema_decay ema_samples moving_average averaging average_weights swa polyak "
+               "model_ema weight_averaging",
+       .help = "Time constant of a moving average of the weights, over the samples trained. The "
+               "average is what is evaluated, exported and kept as best; training is the same "
+               "without it. For a decay d after each round of n samples: n / (1 - d). Early in the "
+               "job the constant is a tenth of the samples so far; 0: no average"},
 
       {KUMO_SETTING(checkpoint.every_rounds), .unit = "rounds", .allowed = Between(0, kAnyCount),
        .also = "save_every save_steps checkpoint_every save_interval period",

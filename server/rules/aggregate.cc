@@ -18,11 +18,6 @@ void AddTile(std::span<const CodedContribution> contributions, size_t n, size_t 
   }
 }
 
-template <typename T>
-T* Offset(T* array, size_t by) {
-  return array == nullptr ? nullptr : array + by;
-}
-
 }  // namespace
 
 void Accumulate(std::span<const CodedContribution> contributions, std::span<float> sum) {
@@ -35,23 +30,18 @@ void Accumulate(std::span<const CodedContribution> contributions, std::span<floa
 void AggregateAndApply(const Rule& rule, const RoundInfo& info, const float* earlier,
                        std::span<const CodedContribution> contributions, const RuleArrays& chunk) {
   alignas(64) float sum[kAggregateTile];
-  RuleArrays tile = chunk;
-  tile.sum = sum;
-  tile.scale =
+  const float scale =
       info.samples > 0 ? static_cast<float>(1.0 / static_cast<double>(info.samples)) : 0.0f;
   for (size_t first = 0; first < chunk.n; first += kAggregateTile) {
-    tile.n = std::min(kAggregateTile, chunk.n - first);
+    RuleArrays tile = PartOf(chunk, first, std::min(kAggregateTile, chunk.n - first));
     if (earlier != nullptr) {
       std::memcpy(sum, earlier + first, tile.n * sizeof(float));
     } else {
       std::memset(sum, 0, tile.n * sizeof(float));
     }
     AddTile(contributions, chunk.n, first, {sum, tile.n});
-    tile.start = chunk.start + first;
-    tile.next_start = chunk.next_start + first;
-    tile.weights = Offset(chunk.weights, first);
-    tile.next_weights = Offset(chunk.next_weights, first);
-    for (int i = 0; i < RuleArrays::kMaxSlots; ++i) tile.slots[i] = Offset(chunk.slots[i], first);
+    tile.sum = sum;
+    tile.scale = scale;
     rule.Apply(info, tile);
   }
   if (chunk.stream) FenceStreams();

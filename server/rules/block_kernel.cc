@@ -95,7 +95,39 @@ static void Nesterov(float eta, float gain, const RuleArrays& arrays) {
          });
 }
 
+static void WithoutLookAhead(float eta, const RuleArrays& arrays, float* out) {
+  const RuleArrays a = arrays;
+  const float* const velocities = a.slots[0];
+  KUMO_VECTOR_LOOP
+  for (size_t i = 0; i < a.n; ++i) out[i] = a.start[i] + eta * velocities[i];
+}
+
+template <bool stream>
+KUMO_ALWAYS_INLINE void BlendTile(float share, const float* x, const RuleArrays& arrays) {
+  const RuleArrays a = arrays;
+  const float rest = 1.0f - share;
+  ForEachBlock(
+      a.n,
+      [&a, x, share, rest](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
+        size_t i = begin;
+        for (; i + kPartLanes <= end; i += kPartLanes) {
+          Write<stream>(rest * LoadPart(a.weights + i) + share * LoadPart(x + i),
+                        a.next_weights + i);
+        }
+        for (; i < end; ++i) a.next_weights[i] = rest * a.weights[i] + share * x[i];
+      },
+      a.weights);
+}
+
+static void Blend(float share, const float* x, const RuleArrays& arrays) {
+  if (arrays.stream && Aligned(arrays.next_weights)) {
+    BlendTile<true>(share, x, arrays);
+  } else {
+    BlendTile<false>(share, x, arrays);
+  }
+}
+
 extern const RuleKernels kRuleKernels;
-constinit const RuleKernels kRuleKernels = {Average, Momentum, Nesterov};
+constinit const RuleKernels kRuleKernels = {Average, Momentum, Nesterov, WithoutLookAhead, Blend};
 
 }  // namespace kumo::KUMO_ISA

@@ -35,6 +35,10 @@ class BlockMomentumRule : public Rule {
   std::string_view name() const final { return "block_momentum"; }
   int slots() const final { return 1; }
   bool keeps_weights_apart() const final { return apart_; }
+  void WeightsFromStart(const RuleArrays& arrays, float* weights) const final {
+    if (!apart_) return Rule::WeightsFromStart(arrays, weights);
+    kernels_.without_look_ahead(settings_.momentum, arrays, weights);
+  }
 
  protected:
   struct Factors {

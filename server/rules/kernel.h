@@ -28,7 +28,7 @@ struct RuleArrays {
   bool stream = false;
 };
 
-// With x the weights where they are kept apart, else the start:
+// In the first three, x is the weights where they are kept apart, else the start.
 struct RuleKernels {
   // next_start = x - scale * sum; without a slot
   void (*average)(const RuleArrays& arrays);
@@ -36,6 +36,10 @@ struct RuleKernels {
   void (*momentum)(float eta, float gain, const RuleArrays& arrays);
   // v <- eta v + gain sum; next_weights = x - v; next_start = next_weights - eta v
   void (*nesterov)(float eta, float gain, const RuleArrays& arrays);
+  // out = start + eta v: the weights before the look-ahead of `nesterov`, of n numbers
+  void (*without_look_ahead)(float eta, const RuleArrays& arrays, float* out);
+  // next_weights = (1 - share) weights + share x, with x of n numbers
+  void (*blend)(float share, const float* x, const RuleArrays& arrays);
 };
 
 }  // namespace kumo

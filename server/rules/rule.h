@@ -23,17 +23,21 @@ namespace kumo {
 struct RoundInfo {
   float learning_rate = 0.0f;                    // rule `gradient`: of this round's minibatch
   std::optional<float> momentum = std::nullopt;  // likewise; in place of the optimiser's
-  float weight_decay = 0.0f;  // rule `gradient`: 0 for segments that are not decayed
-  int64_t step = 1;           // rounds since this rule's state was zero, counted from 1
-  int64_t samples = 0;        // of the round, over all partitions; 0: an empty round
-  int partitions = 1;         // N, those without samples included
-  StepFactors factors = {};   // rule `gradient`: of the chunk
+  float weight_decay = 0.0f;   // rule `gradient`: 0 for segments that are not decayed
+  int64_t step = 1;            // rounds since this rule's state was zero, counted from 1
+  int64_t samples = 0;         // of the round, over all partitions; 0: an empty round
+  int partitions = 1;          // N, those without samples included
+  float average_share = 1.0f;  // of this round's weights in the moving average
+  StepFactors factors = {};    // rule `gradient`: of the chunk
 };
 
 static_assert(RuleArrays::kMaxSlots == Optimiser::kMaxSlots);
 
 // Orders streamed writes before all that follows.
 void FenceStreams();
+
+// Numbers [first, first + n) of each array.
+RuleArrays PartOf(const RuleArrays& arrays, size_t first, size_t n);
 
 class Rule {
  public:
@@ -45,6 +49,9 @@ class Rule {
   // Writes the next arrays and the slots. A round without samples changes nothing: the next arrays
   // become copies, the slots stay (a replayed momentum would move the weights without any data).
   void Apply(const RoundInfo& info, const RuleArrays& arrays) const;
+  // The weights of a rule that keeps them apart, worked out from start and slots alone: up to
+  // rounding, the arrays' `weights`. Writes arrays.n numbers.
+  virtual void WeightsFromStart(const RuleArrays& arrays, float* weights) const;
 
  private:
   // As Apply, with info.samples > 0.
@@ -70,5 +77,17 @@ std::unique_ptr<Rule> MakeBlockRule(const BlockRuleSettings& settings, int parti
 
 // Plain averaging (next = start - mean): statistics in either mode, and `rule=average`.
 std::unique_ptr<Rule> MakeAverageRule(Isa isa = DetectIsa());
+
+// `rule`, whose weights x are not what is evaluated: that is their moving average over the rounds,
+//   w <- (1 - a) w + a x,  a = RoundInfo::average_share.
+// Starts, slots and their number are those of `rule`, with the same bits if it does not keep its
+// weights apart; else it gets them from WeightsFromStart.
+std::unique_ptr<Rule> MakeAveragedRule(std::unique_ptr<Rule> rule, Isa isa = DetectIsa());
+
+// The share a of a round of `samples` samples: 1 - exp(-samples / T), where T is time_constant, or
+// a tenth of all samples up to the end of the round (`trained`) while that is less. So the average
+// leaves the first, useless weights behind quickly, and does not depend on how samples are cut into
+// rounds once T is reached. Requires 1 <= samples <= trained and time_constant > 0.
+float AverageShare(double time_constant, int64_t trained, int64_t samples);
 
 }  // namespace kumo

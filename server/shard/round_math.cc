@@ -53,10 +53,14 @@ Result<RoundMath> RoundMath::Make(const Experiment& experiment, const JobPlan& p
   math.weight_decay_ = experiment.optimiser.weight_decay;
   math.stream_ = shard_bytes > kStreamBytes;
   const PlanSettings& of = plan.settings();
-  math.gradient_rule_ = MakeGradientRule(experiment.optimiser);
-  math.block_rule_ = MakeBlockRule(experiment.block, of.partitions,
-                                   int64_t{of.partitions} * of.minibatch * of.block);
-  math.average_rule_ = MakeAverageRule();
+  math.average_samples_ = experiment.evaluation.average_samples;
+  const auto evaluated = [&math](std::unique_ptr<Rule> rule) {
+    return math.average_samples_ > 0 ? MakeAveragedRule(std::move(rule)) : std::move(rule);
+  };
+  math.gradient_rule_ = evaluated(MakeGradientRule(experiment.optimiser));
+  math.block_rule_ = evaluated(MakeBlockRule(experiment.block, of.partitions,
+                                             int64_t{of.partitions} * of.minibatch * of.block));
+  math.average_rule_ = evaluated(MakeAverageRule());
   KUMO_ASSIGN_OR_RETURN(math.schedule_,
                         Schedule::Make(experiment.schedule, of.train_samples, of.epochs));
   math.push_codecs_ = PushCodecs(experiment.sync);
@@ -129,6 +133,10 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
   work->info.step = round.step;
   work->info.partitions = partitions();
   work->info.factors = chunk.factors;
+  if (average_samples_ > 0 && work->info.samples > 0) {
+    work->info.average_share =
+        AverageShare(average_samples_, plan_.SamplesAt(work->round + 1), work->info.samples);
+  }
   work->next = NextArrays(*work->rule, round.step, current, previous);
   work->current = *current;
   work->pull_codec = PullCodec(chunk.segment);

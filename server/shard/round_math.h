@@ -59,7 +59,8 @@ class RoundMath {
   JobPlan plan_;
   ParameterLayout layout_;
   MetricList metrics_;
-  float weight_decay_ = 0.0f;  // of the decayed segment
+  float weight_decay_ = 0.0f;   // of the decayed segment
+  double average_samples_ = 0;  // time constant of the moving average; 0: none
   bool stream_ = false;
   std::optional<Schedule> schedule_;
   // Shared, since work under way may outlive the shard.

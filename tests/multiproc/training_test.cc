@@ -121,13 +121,15 @@ TEST(Training, AKilledWorkersPartitionsAreTakenOverBitForBit) {
 }
 
 TEST(Training, StoppedAndResumedIsUninterruptedBitForBit) {
-  // With residuals, a local optimiser that keeps its state, and Nesterov's second vector.
+  // With residuals, a local optimiser that keeps its state, Nesterov's look-ahead, and a moving
+  // average.
   const std::map<std::string, std::string> settings = {{"job.epochs", "6"},
                                                        {"sync.push_codec", "1bit"},
                                                        {"sync.warmup_samples", "500"},
                                                        {"block.reset_local_state", "false"},
                                                        {"block.nesterov", "true"},
-                                                       {"block.momentum", "0.5"}};
+                                                       {"block.momentum", "0.5"},
+                                                       {"evaluation.average_samples", "2000"}};
   const std::vector<float> reference = TrainSmallJob(2, 2, settings);
 
   ClusterOfProcesses job("resume");

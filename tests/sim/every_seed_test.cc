@@ -73,6 +73,7 @@ SimSettings RandomJob(uint64_t seed) {
   settings.rare_ways = choose({0, 1, 1});
   if (choose({0, 0, 1})) e.checkpoint.disks = CheckpointDisks::kPrivate;
   if (choose({0, 1}) && e.checkpoint.HasPrivateDisks()) faults.disk_losses = 1;
+  if (choose({0, 0, 1})) e.evaluation.average_samples = choose({30, 1000});
   return settings;
 }
 

@@ -8,13 +8,15 @@ Result<JobShape> JobShape::Make(const Experiment& experiment, const JobSpec& spe
   shape.map = ShardMap(spec.layout, servers, experiment.cluster.chunk_kib * 1024);
   shape.push_codecs = PushCodecs(experiment.sync);
   shape.carried_arrays = CarriedArrays(experiment, spec);
-  shape.keeps_weights_apart = TraitsOf(experiment.block).keeps_weights_apart;
+  shape.apart_in_gradient_mode = experiment.KeepsWeightsApart(SyncMode::kGradient);
+  shape.apart_in_block_mode = experiment.KeepsWeightsApart(SyncMode::kBlock);
   return shape;
 }
 
 bool JobShape::EvaluatesApart(int64_t version) const {
   if (plan.EvaluatedEpoch(version) < 0) return false;
-  return plan.Round(version - 1).mode == SyncMode::kBlock && keeps_weights_apart;
+  return plan.Round(version - 1).mode == SyncMode::kBlock ? apart_in_block_mode
+                                                          : apart_in_gradient_mode;
 }
 
 }  // namespace kumo

@@ -20,11 +20,12 @@ struct JobShape {
   ShardMap map;
   PushCodecs push_codecs;  // of a round's contributions to a chunk
   int carried_arrays = 0;  // arrays that a partition carries for each trained chunk
-  bool keeps_weights_apart =
-      false;  // the block rule evaluates other weights than blocks start from
+  // Whether the weights that are evaluated after a round of gradient or block mode are other ones
+  // than the next round starts from.
+  bool apart_in_gradient_mode = false;
+  bool apart_in_block_mode = false;
 
-  // True if `version` is evaluated and its evaluated weights differ from those that blocks start
-  // from.
+  // True if `version` is evaluated, and with other weights than the next round starts from.
   bool EvaluatesApart(int64_t version) const;
 };
 

@@ -204,6 +204,13 @@ TEST(Continuation, WhatStartsAtZeroIsSaid) {
   EXPECT_THAT(Notes([](Experiment* e) { e->block.nesterov = true; },
                     [](Experiment* e) { e->block.nesterov = false; }),
               ElementsAre("blocks start from the weights that were evaluated"));
+  EXPECT_THAT(Notes(nothing, [](Experiment* e) { e->evaluation.average_samples = 100; }),
+              IsEmpty());
+  EXPECT_THAT(Notes([](Experiment* e) { e->evaluation.average_samples = 100; }, nothing),
+              IsEmpty());
+  EXPECT_THAT(Notes([](Experiment* e) { e->evaluation.average_samples = 100; },
+                    [](Experiment* e) { e->evaluation.average_samples = 0; }),
+              ElementsAre("the moving average of the weights is dropped"));
   EXPECT_THAT(Notes([](Experiment* e) { e->sync.push_codec = CodecId::kOneBit; },
                     [](Experiment* e) { e->sync.push_codec = CodecId::kInt8; }),
               IsEmpty());
@@ -425,6 +432,26 @@ TEST(Adapt, WhereWeightsWereKeptApartBlocksStartFromThemNow) {
               {Make(kStart, 0, 0, 0, 1), Make(StateKind::kWeights, 0, 0, 0, 2),
                Make(kStart, 0, 0, 512, 3), Make(kRule, 0, 0, 0, 5)}),
       UnorderedElementsAre(Array(kStart, 0, 0, 2), Array(kStart, 0, 0, 3), Array(kRule, 0, 0, 5)));
+}
+
+TEST(Adapt, AMovingAverageIsDroppedOrBeginsAtTheWeights) {
+  const Change averages = [](Experiment* e) { e->evaluation.average_samples = 100; };
+  const Change average_no_more = [](Experiment* e) { e->evaluation.average_samples = 0; };
+  const StateArray start = Make(kStart, 0, 0, 0, 1), slot = Make(kRule, 0, 0, 0, 5);
+  const StateArray average = Make(StateKind::kWeights, 0, 0, 0, 2);
+  const Array kept_start(kStart, 0, 0, 1), kept_slot(kRule, 0, 0, 5);
+  EXPECT_THAT(Adapted(averages, average_no_more, {start, average, slot}),
+              UnorderedElementsAre(kept_start, kept_slot));
+  EXPECT_THAT(Adapted([](Experiment*) {}, averages, {start, slot}),
+              UnorderedElementsAre(kept_start, kept_slot));
+  // The average is not what blocks start from, and stays.
+  EXPECT_THAT(Adapted(
+                  [&](Experiment* e) {
+                    averages(e);
+                    e->block.nesterov = true;
+                  },
+                  [](Experiment* e) { e->block.nesterov = false; }, {start, average, slot}),
+              UnorderedElementsAre(kept_start, Array(StateKind::kWeights, 0, 0, 2), kept_slot));
 }
 
 }  // namespace

@@ -89,8 +89,8 @@ struct RuleCase {
   std::function<std::unique_ptr<Rule>(Isa)> make;
 };
 
-// Every rule with every optimiser or convention.
-std::vector<RuleCase> AllRules() {
+// Every rule with every optimiser or convention, as it is.
+std::vector<RuleCase> PlainRules() {
   std::vector<RuleCase> cases;
   for (const auto& choice : ChoicesOf(OptimiserType())) {
     OptimiserSettings settings;
@@ -103,6 +103,16 @@ std::vector<RuleCase> AllRules() {
                          std::string(WordOf(settings.convention)) +
                          (settings.nesterov ? "_nesterov" : ""),
                      [settings](Isa isa) { return Block(settings, 2, 100, isa); }});
+  }
+  return cases;
+}
+
+// Those rules, and with a moving average.
+std::vector<RuleCase> AllRules() {
+  std::vector<RuleCase> cases = PlainRules();
+  for (const RuleCase& plain : PlainRules()) {
+    cases.push_back({plain.name + "_averaged",
+                     [plain](Isa isa) { return MakeAveragedRule(plain.make(isa), isa); }});
   }
   return cases;
 }
@@ -136,6 +146,7 @@ TEST_P(EveryRule, ComputesTheSameBitsOnEveryLevelStreamedOrNot) {
         for (int64_t step = 1; step <= 6; ++step) {
           RoundInfo info = Samples(step == 6 ? 37 : 100);
           info.step = step;
+          info.average_share = 0.3f;
           const std::vector<float> sum = Normal(n, 10 + static_cast<uint64_t>(step));
           chunk.Round(*rule, info, sum, stream);
           expected.Round(*baseline, info, sum);
@@ -266,6 +277,53 @@ TEST(BlockMomentum, KeepsTheWeightsApartOnlyForThePapersNesterov) {
                        settings.convention == BlockConvention::kPaper && settings.nesterov;
     EXPECT_EQ(Block(settings)->keeps_weights_apart(), apart);
   }
+}
+
+TEST(AveragedRule, TrainsAsItsRuleDoesAndAveragesTheWeights) {
+  constexpr size_t kNumbers = 1500;
+  for (const RuleCase& plain : PlainRules()) {
+    SCOPED_TRACE(plain.name);
+    const auto rule = plain.make(DetectIsa());
+    const auto averaged = MakeAveragedRule(plain.make(DetectIsa()));
+    EXPECT_EQ(averaged->slots(), rule->slots());
+    Chunk a(Normal(kNumbers, 1));
+    Chunk b = a;
+    std::vector<double> mean(a.start.begin(), a.start.end());
+    for (int64_t step = 1; step <= 8; ++step) {
+      RoundInfo info = Samples(100);
+      info.step = step;
+      info.average_share = step == 1 ? 1.0f : 0.25f;
+      const std::vector<float> sum = Normal(kNumbers, 40 + static_cast<uint64_t>(step));
+      a.Round(*rule, info, sum);
+      b.Round(*averaged, info, sum);
+      const double share = static_cast<double>(info.average_share);
+      for (size_t i = 0; i < kNumbers; ++i) {
+        mean[i] += share * (static_cast<double>(a.evaluated(*rule)[i]) - mean[i]);
+        ASSERT_NEAR(static_cast<double>(b.weights[i]), mean[i], 2e-5) << step;
+        ASSERT_NEAR(b.start[i], a.start[i], rule->keeps_weights_apart() ? 2e-5f : 0.0f);
+      }
+      if (rule->keeps_weights_apart()) continue;
+      ASSERT_EQ(b.start, a.start);
+      for (int s = 0; s < Optimiser::kMaxSlots; ++s) ASSERT_EQ(b.slots[s], a.slots[s]);
+    }
+  }
+}
+
+TEST(AveragedRule, KeepsTheWeightsToTheBitIfTheShareIsOne) {
+  const auto rule = MakeAveragedRule(MakeAverageRule());
+  Chunk chunk(Normal(300, 1));
+  chunk.Round(*rule, Samples(100), Normal(300, 2));
+  EXPECT_EQ(chunk.weights, chunk.start);
+}
+
+TEST(AverageShare, ForgetsTheStartAndDoesNotDependOnTheCutIntoRounds) {
+  EXPECT_GT(AverageShare(1e9, 100, 100), 0.9999f);  // the initial weights count for nothing
+  // A tenth of the samples so far.
+  EXPECT_FLOAT_EQ(AverageShare(1e9, 1000, 10), -std::expm1(-0.1f));
+  EXPECT_FLOAT_EQ(AverageShare(500, 1000000, 10), -std::expm1(-0.02f));
+  const float once = AverageShare(500, 1000000, 20);
+  const float twice = 1 - AverageShare(500, 1000000, 10);
+  EXPECT_FLOAT_EQ(1 - once, twice * twice);
 }
 
 TEST(GradientRule, StepsItsOptimiserAlongTheMean) {

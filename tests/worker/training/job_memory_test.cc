@@ -138,6 +138,8 @@ TEST_F(JobMemoryTest, EachSettingCostsWhatItMakesLarger) {
   });
   grows("contributions", [](Experiment* x) { x->sync.partitions = 8; });
   grows("versions of the weights", [](Experiment* x) { x->block.nesterov = true; });
+  grows("versions of the weights", [](Experiment* x) { x->evaluation.average_samples = 100; });
+  grows("weights and gradients", [](Experiment* x) { x->evaluation.average_samples = 100; });
   grows("coded weights", [](Experiment* x) { x->sync.pull_codec = CodecId::kFp16; });
   Experiment twice = e;
   twice.cluster.replicas = 2;
