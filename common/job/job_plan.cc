@@ -128,8 +128,8 @@ int64_t JobPlan::LargestSlice() const {
   return largest;
 }
 
-int64_t JobPlan::SmallestMinibatch() const {
-  int64_t smallest = settings_.minibatch;
+int64_t JobPlan::SmallestPart(int part) const {
+  int64_t smallest = part;
   for (const Stretch& stretch : stretches_) {
     const int64_t rest = stretch.samples.size() % stretch.samples_per_round;
     for (const int64_t round :
@@ -137,8 +137,8 @@ int64_t JobPlan::SmallestMinibatch() const {
       for (const int partition : {0, settings_.partitions - 1}) {
         const int64_t slice = EvenSlice({0, round}, partition, settings_.partitions).size();
         if (slice == 0) continue;
-        const int64_t last = slice % settings_.minibatch;
-        smallest = std::min(smallest, last > 0 ? last : settings_.minibatch);
+        const int64_t last = slice % part;
+        smallest = std::min<int64_t>(smallest, last > 0 ? last : part);
       }
     }
   }

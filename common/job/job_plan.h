@@ -70,9 +70,9 @@ class JobPlan {
   int64_t LargestMinibatch() const {
     return std::min<int64_t>(settings_.minibatch, LargestSlice());
   }
-  // The samples of the smallest minibatch of any round, such as the rest of a slice that is not a
-  // multiple of the minibatch.
-  int64_t SmallestMinibatch() const;
+  // The samples of the smallest part of a minibatch of any round, such as the rest of a slice that
+  // is not a multiple of `part`, the samples of most parts.
+  int64_t SmallestPart(int part) const;
   // Partition p's slice of `samples` validation samples.
   Range EvaluationSamples(int64_t samples, int partition) const;
   // The epoch (counted from 0) that ended with weights version `version` and is to be evaluated, or

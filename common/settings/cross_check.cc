@@ -11,6 +11,16 @@
 namespace kumo {
 namespace {
 
+// The largest divisor of n that is no larger than `most`; both are at least 1.
+int DivisorUpTo(int n, int most) {
+  int divisor = std::min(n, most);
+  while (n % divisor != 0) --divisor;
+  return divisor;
+}
+
+// The smallest multiple of `of` that is at least n.
+int64_t MultipleFrom(int n, int of) { return (int64_t{n} + of - 1) / of * of; }
+
 class Checker {
  public:
   Checker(const Experiment& experiment, const Origins& origins, std::vector<std::string>* problems,
@@ -117,6 +127,15 @@ class Checker {
   }
 
   void CheckSync() {
+    const int parts = e_.sync.minibatch_parts;
+    if (e_.sync.minibatch % parts != 0) {
+      Problem("sync.minibatch_parts", " = " + std::to_string(parts) + ": sync.minibatch = " +
+                                          std::to_string(e_.sync.minibatch) +
+                                          " is no multiple of it; set it to " +
+                                          std::to_string(DivisorUpTo(e_.sync.minibatch, parts)) +
+                                          ", or sync.minibatch to " +
+                                          std::to_string(MultipleFrom(e_.sync.minibatch, parts)));
+    }
     if (e_.sync.mode == SyncMode::kGradient && e_.sync.warmup_samples > 0) {
       Problem("sync.warmup_samples",
               " = " + std::to_string(e_.sync.warmup_samples) +

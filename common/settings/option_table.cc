@@ -343,9 +343,16 @@ std::vector<Option> Rows() {
                "computes them"},
       {KUMO_SETTING(sync.minibatch), .unit = "samples", .allowed = Between(1, 1000000),
        .effect = kRounds,
-       .also =
-           "batch batch_size mini_batch_size local_batch_size train_batch_size micro_batch_size",
+       .also = "batch batch_size mini_batch_size local_batch_size train_batch_size",
        .help = "Minibatch size of one partition"},
+      {KUMO_SETTING(sync.minibatch_parts), .unit = "parts", .allowed = Between(1, 1000000),
+       .effect = kResult,
+       .also = "accumulate accumulation gradient_accumulation gradient_accumulation_steps "
+               "accumulate_grad_batches iter_size micro_batches micro_batch_size grad_accum",
+       .help = "Gradient accumulation: parts of a minibatch, which a worker computes one after the "
+               "other before the step; activations take the memory of one part. "
+               "sync.minibatch / sync.minibatch_parts samples are computed at once, and batch "
+               "normalisation sees no more"},
       {KUMO_SETTING(sync.block), .unit = "minibatches", .allowed = Between(1, 1000000),
        .effect = kRounds | kStepCount,
        .also = "block_size block_length tau local_steps sync_period sync_frequency",

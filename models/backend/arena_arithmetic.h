@@ -12,8 +12,8 @@ class ArenaArithmetic {
  public:
   virtual ~ArenaArithmetic() = default;
 
-  // to += from, for n numbers.
-  virtual void AddTo(const float* from, int64_t n, float* to) = 0;
+  // to += factor * from, for n numbers.
+  virtual void AddTo(float factor, const float* from, int64_t n, float* to) = 0;
   // Computes the factor by which OptimiserStep and ScaleGradients multiply gradients. To be called
   // when a step's n trained gradients are there. The factor is 1 but for
   // - StepParameters::clip_norm: min(1, clip_norm / their L2 norm);

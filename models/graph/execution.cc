@@ -214,7 +214,7 @@ void Execution::Backward(const Pass& pass, const void* labels, double* sums,
     }
     step.op->Backward(pass, {step.inputs, step.outputs, step.grad_outputs, step.grad_inputs});
     for (const Addition& addition : additions_[step.node]) {
-      backend_->AddTo(addition.made.data(), addition.made.size(), addition.to);
+      backend_->AddTo(1.0f, addition.made.data(), addition.made.size(), addition.to);
     }
     if (step.stage >= 0 && on_stage) on_stage(step.stage);
   }

@@ -108,7 +108,7 @@ class CompletionTest(unittest.TestCase):
                              set(re.findall(r"^  (--[a-z-]+)", text, re.M)))
 
     def test_settings_and_their_values(self):
-        self.assertEqual(self.complete("kumo launch x --set sync.mi"), ["sync.minibatch="])
+        self.assertEqual(self.complete("kumo launch x --set sync.mi"), ["sync.minibatch=", "sync.minibatch_parts="])
         self.assertEqual(self.complete("kumo launch x --set sync.mode="), ["gradient", "block"])
         self.assertEqual(self.complete("kumo launch x --set sync.mode=g"), ["gradient"])
         self.assertEqual(self.complete("kumo launch x --set data.flip=t"), ["true"])

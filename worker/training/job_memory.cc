@@ -63,6 +63,9 @@ void AddVectors(const Experiment& experiment, const JobSpec& spec, int64_t optim
   const int64_t vector = spec.layout.size() * kFloat;
   const bool apart = experiment.KeepsWeightsApart(experiment.sync.mode);
   need->Add("weights and gradients", {vector, apart ? 4 : 3}, "network.file");
+  if (experiment.sync.minibatch_parts > 1) {
+    need->Add("sum of the parts' gradients", {vector}, "sync.minibatch_parts");
+  }
   if (experiment.sync.mode == SyncMode::kBlock && spec.optimiser_slots == 0) {
     need->Add("local optimiser state", {vector, optimiser_slots}, "optimiser.type");
   }
@@ -109,10 +112,11 @@ Result<MinibatchRooms> MinibatchRooms::Of(const Experiment& experiment, int64_t 
   KUMO_ASSIGN_OR_RETURN(const JobPlan plan, PlanFor(experiment, spec));
   MinibatchRooms rooms;
   const int prefetch = experiment.data.prefetch;
-  rooms.train = RoomFor(experiment.sync.minibatch, prefetch, plan.LargestSlice(), /*slices=*/2);
+  const int part = experiment.sync.minibatch / experiment.sync.minibatch_parts;
+  rooms.train = RoomFor(part, prefetch, plan.LargestSlice(), /*slices=*/2);
   rooms.validation = RoomFor(experiment.evaluation.minibatch, prefetch, validation_samples,
                              /*slices=*/1);
-  rooms.train.least = static_cast<int>(plan.SmallestMinibatch());
+  rooms.train.least = static_cast<int>(plan.SmallestPart(part));
   return rooms;
 }
 
@@ -158,16 +162,17 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
   worker.Add(
       "validation data", {data.validation.bytes},
       text ? "data.text, data.validation_share" : "data.validation_images, data.validation_limit");
-  AddMinibatches("training minibatches read ahead", "sync.minibatch", rooms.train,
-                 data.train.fields, &worker);
+  AddMinibatches("training minibatches read ahead", "sync.minibatch, sync.minibatch_parts",
+                 rooms.train, data.train.fields, &worker);
   AddMinibatches("validation minibatches read ahead", "evaluation.minibatch", rooms.validation,
                  data.validation.fields, &worker);
   if (on_cpu) {
     KUMO_ASSIGN_OR_RETURN(const int64_t net,
                           NetBytes(network, experiment, data.train.fields, rooms.largest()));
     worker.Add("activations and layer buffers", {net},
-               rooms.train.samples >= rooms.validation.samples ? "sync.minibatch"
-                                                               : "evaluation.minibatch");
+               rooms.train.samples >= rooms.validation.samples
+                   ? "sync.minibatch, sync.minibatch_parts"
+                   : "evaluation.minibatch");
     AddVectors(experiment, spec, optimiser->slots(), partitions, &worker);
   }
   AddMessages(experiment, spec, partitions, &worker);

@@ -71,6 +71,7 @@ Status Trainer::Attach(const JobShape* shape) {
   if (experiment_.sync.mode == SyncMode::kBlock && experiment_.block.reset_local_state) {
     optimiser_slots_ = MakeVectors(job_.optimiser->slots(), "the optimiser's state");
   }
+  if (in_parts()) gradient_sum_ = MakeVectors(1, "the sum of the parts' gradients");
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   chunks_of_stage_ = ReadyChunks(experiment_, net_->gradient_stages(), spec_.layout, shape_->map);
   LOG(INFO) << "memory of " << backend_->name() << ": " << DescribeMemory();
@@ -144,9 +145,9 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train,
   if (train.round.mode == SyncMode::kBlock) {
     backend_->Zero(optimiser_slots_.data(), static_cast<size_t>(optimiser_slots_.bytes()));
   }
-  Contribution contribution(
-      *shape_, train.round,
-      {base_.data(), weights_.data(), gradients_.data(), carried.residual.data()}, backend_);
+  Contribution contribution(*shape_, train.round,
+                            {base_.data(), weights_.data(), gradients(), carried.residual.data()},
+                            backend_);
   KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(train, on_coded, &carried, &contribution));
   const TimeUs trained = clock_->NowUs();
   if (block.metrics.samples == 0) {
@@ -182,30 +183,45 @@ Result<MetricSums> Trainer::Minibatches(const TrainAction& train,
     if (!chunks_of_stage_[stage].empty()) backend_->Mark(stage);
   };
   const bool steps = train.round.mode == SyncMode::kBlock;
-  const Range trained = {0, spec_.layout.segment(Segment::kUndecayed).end};
-  for (int i = 0;; ++i) {
+  const int64_t trained = spec_.layout.segment(Segment::kUndecayed).end;
+  const int64_t block = shape_->plan.PartitionSamples(train.round, train.partition).size();
+  while (true) {
     if (cancelled_) return Aborted("cancelled");
     KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&*train_));
     if (size == 0) break;
-    backend_->SetStep(
-        ParametersOf(experiment_, job_, train, {i, size}, !carried->optimiser.empty()));
+    const BlockStep step = StepAt(experiment_, metrics.samples, block);
+    backend_->SetStep(ParametersOf(experiment_, job_, train, step, !carried->optimiser.empty()));
     for (size_t stage = 0; !steps && on_coded && stage < chunks_of_stage_.size(); ++stage) {
       const std::vector<int>& chunks = chunks_of_stage_[stage];
       if (!chunks.empty()) contribution->CodeAt(static_cast<int>(stage), chunks, on_coded);
     }
     backend_->Repeat({size, steps, steps ? carried->optimiser.data() : nullptr}, [&] {
       net_->Train(steps || chunks_of_stage_.empty() ? nullptr : std::function<void(int)>(mark));
-      backend_->MeasureGradients(gradients_.data(), trained.size());
-      if (steps) {
-        OptimiserStep(carried);
-      } else {
-        backend_->ScaleGradients(gradients_.data(), trained.size());
-      }
+      if (!in_parts()) FinishMinibatch(steps, carried);
     });
     metrics.samples += size;
+    if (!in_parts()) continue;
+    if (step.part == 0) {
+      backend_->Zero(gradient_sum_.data(), static_cast<size_t>(gradient_sum_.bytes()));
+    }
+    const float share = static_cast<float>(size) / static_cast<float>(step.samples);
+    backend_->AddTo(share, gradients_.data(), trained, gradient_sum_.data());
+    if (metrics.samples % experiment_.sync.minibatch == 0 || metrics.samples == block) {
+      FinishMinibatch(steps, carried);
+    }
   }
   KUMO_ASSIGN_OR_RETURN(metrics.sums, net_->TakeSums());
   return metrics;
+}
+
+void Trainer::FinishMinibatch(bool steps, PartitionArrays::Arrays* carried) {
+  const int64_t trained = spec_.layout.segment(Segment::kUndecayed).end;
+  backend_->MeasureGradients(gradients(), trained);
+  if (steps) {
+    OptimiserStep(carried);
+  } else {
+    backend_->ScaleGradients(gradients(), trained);
+  }
 }
 
 void Trainer::OptimiserStep(PartitionArrays::Arrays* carried) {
@@ -218,8 +234,8 @@ void Trainer::OptimiserStep(PartitionArrays::Arrays* carried) {
     for (int i = 0; i < job_.optimiser->slots(); ++i) {
       slot_parts[i] = slots + i * spec_.layout.size() + range.begin;
     }
-    backend_->OptimiserStep(group.segment, group.factors, gradients_.data() + range.begin,
-                            range.size(), weights_.data() + range.begin, slot_parts);
+    backend_->OptimiserStep(group.segment, group.factors, gradients() + range.begin, range.size(),
+                            weights_.data() + range.begin, slot_parts);
   }
 }
 
@@ -273,14 +289,24 @@ Result<MetricSums> Trainer::EvaluateRange(Range samples, float* weights) {
   return metrics;
 }
 
+BlockStep StepAt(const Experiment& experiment, int64_t trained, int64_t block) {
+  const int64_t minibatch = experiment.sync.minibatch;
+  const int64_t part = minibatch / experiment.sync.minibatch_parts;
+  return {
+      .minibatch = static_cast<int>(trained / minibatch),
+      .part = static_cast<int>(trained % minibatch / part),
+      .samples = static_cast<int>(std::min(minibatch, block - trained / minibatch * minibatch))};
+}
+
 StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
                             const TrainAction& train, const BlockStep& minibatch,
                             bool carries_state) {
   const auto& sync = experiment.sync;
   const RoundPlan& round = train.round;
   StepParameters step;
+  const int64_t computed = int64_t{minibatch.minibatch} * sync.minibatch_parts + minibatch.part;
   step.streams = {experiment.job.seed, static_cast<uint64_t>(train.partition),
-                  static_cast<uint64_t>(round.round), static_cast<uint64_t>(minibatch.minibatch)};
+                  static_cast<uint64_t>(round.round), static_cast<uint64_t>(computed)};
   step.optimiser = job.optimiser.get();
   // All partitions advance together: the position counts the samples of all of them.
   const int64_t position =
@@ -299,12 +325,14 @@ StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
 // The backward pass computes gradients from the last tensor to the first, so a chunk is final with
 // its first tensor. Chunks of the last stage are final only at the end of the step; so is chunk 0,
 // whose message carries the step's metrics. A factor computed from all gradients (clipping, fp16
-// loss scaling) leaves no chunk final before the end.
+// loss scaling) leaves no chunk final before the end, nor does a minibatch in parts.
 std::vector<std::vector<int>> ReadyChunks(const Experiment& experiment,
                                           std::span<const Range> stages,
                                           const ParameterLayout& layout, const ShardMap& map) {
-  if (experiment.optimiser.clip_norm > 0 || experiment.network.precision == Precision::kFp16)
+  if (experiment.optimiser.clip_norm > 0 || experiment.network.precision == Precision::kFp16 ||
+      experiment.sync.minibatch_parts > 1) {
     return {};
+  }
   std::vector<std::vector<int>> chunks(stages.size());
   for (const Chunk& chunk : map.chunks()) {
     if (chunk.index == 0 || !chunk.trained()) continue;

@@ -3,9 +3,9 @@
 //
 // Device memory: four flat vectors of the layout: `base` (blocks start from it), `weights` (moved
 // by a block), `gradients`, and `evaluated` (only if the update rule keeps the evaluated weights
-// apart); one vector per slot of the local optimiser, and one per partition for the codec's
-// residual. The steps of a block are queued on the device; the host waits only for the end of the
-// block.
+// apart); one vector per slot of the local optimiser, one per partition for the codec's residual,
+// and one for the sum of gradients if minibatches are computed in parts. The steps of a block are
+// queued on the device; the host waits only for the end of the block.
 //
 // Used by one thread at a time: the service runs all calls on its compute thread, in order.
 #pragma once
@@ -89,6 +89,11 @@ class Trainer {
   Result<int> LoadNext(BatchStream* stream);
   Result<MetricSums> Minibatches(const TrainAction& train, const Contribution::OnCoded& on_coded,
                                  PartitionArrays::Arrays* carried, Contribution* contribution);
+  bool in_parts() const { return experiment_.sync.minibatch_parts > 1; }
+  // Of a whole minibatch.
+  float* gradients() { return in_parts() ? gradient_sum_.data() : gradients_.data(); }
+  // Queues the end of a minibatch, whose gradients are there.
+  void FinishMinibatch(bool steps, PartitionArrays::Arrays* carried);
   void OptimiserStep(PartitionArrays::Arrays* carried);
   Result<MetricSums> EvaluateRange(Range samples, float* weights);
   std::string TensorAt(int64_t position) const;
@@ -108,16 +113,20 @@ class Trainer {
   std::optional<std::pair<int64_t, int>> started_;  // round and partition whose reading has begun
 
   DeviceArray<float> base_, weights_, gradients_, evaluated_;
+  DeviceArray<float> gradient_sum_;     // over the parts of a minibatch; empty if there is one part
   DeviceArray<float> optimiser_slots_;  // all slots, if they are reset with each block
   std::atomic<bool> cancelled_{false};
   PartitionArrays carried_;  // of the leased partitions
 };
 
-// Position of a training step in its block.
+// Part of a block that is computed at once: a minibatch, or a part of it.
 struct BlockStep {
   int minibatch = 0;  // from 0
-  int samples = 0;
+  int part = 0;       // likewise, of the minibatch
+  int samples = 0;    // of the whole minibatch
 };
+// The part that begins after `trained` samples of a block of `block` samples.
+BlockStep StepAt(const Experiment& experiment, int64_t trained, int64_t block);
 // Returns the parameters of a training step. carries_state: the local optimiser's state continues
 // from the previous block.
 StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,

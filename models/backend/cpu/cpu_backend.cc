@@ -86,8 +86,8 @@ class CpuBackend final : public Backend {
     const auto code = std::make_shared<Buffer<std::byte>>(bytes);
     return {code, code->data()};
   }
-  void AddTo(const float* from, int64_t n, float* to) override {
-    for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+  void AddTo(float factor, const float* from, int64_t n, float* to) override {
+    for (int64_t i = 0; i < n; ++i) to[i] += factor * from[i];
   }
   void MeasureGradients(const float* gradients, int64_t n) override {
     const auto limit = static_cast<double>(engine_.step.clip_norm);

@@ -79,8 +79,8 @@ class CudaBackend final : public Backend {
   }
   void Mark(int mark) override { coder_.Mark(mark); }
   std::shared_ptr<std::byte> MakeCode(size_t bytes) override { return coder_.MakeCode(bytes); }
-  void AddTo(const float* from, int64_t n, float* to) override {
-    KUMO_CUDA(*engine_, cuda::AddTo(engine_->launch(), from, n, to));
+  void AddTo(float factor, const float* from, int64_t n, float* to) override {
+    KUMO_CUDA(*engine_, cuda::AddTo(engine_->launch(), factor, from, n, to));
   }
   void MeasureGradients(const float* gradients, int64_t n) override {
     const bool scales = engine_->precision() == Precision::kFp16;

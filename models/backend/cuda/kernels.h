@@ -40,7 +40,7 @@ struct ActivationShape {
 cudaError_t StoreStep(const Launch& launch, const StepBlock& step, StepBlock* to);
 
 // --- add_to_kernel.cu. to += from. Neither need be aligned.
-cudaError_t AddTo(const Launch& launch, const float* from, int64_t n, float* to);
+cudaError_t AddTo(const Launch& launch, float factor, const float* from, int64_t n, float* to);
 
 // --- transpose_kernel.cu. Of `count` matrices: to[k][column][row] = from[k][row][column].
 struct Planes {

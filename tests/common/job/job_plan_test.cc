@@ -80,18 +80,20 @@ TEST(JobPlan, TheLargestSliceIsTheLargestOfAllRounds) {
   });
 }
 
-TEST(JobPlan, TheSmallestMinibatchIsTheSmallestOfAllRounds) {
+TEST(JobPlan, TheSmallestPartIsTheSmallestOfAllRounds) {
   ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
-    int64_t smallest = s.minibatch;
-    for (int64_t r = 0; r < plan.rounds(); ++r) {
-      for (int p = 0; p < s.partitions; ++p) {
-        for (int64_t left = plan.PartitionSamples(plan.Round(r), p).size(); left > 0;
-             left -= s.minibatch) {
-          smallest = std::min(smallest, left);
+    for (const int part : {s.minibatch, (s.minibatch + 1) / 2}) {
+      int64_t smallest = part;
+      for (int64_t r = 0; r < plan.rounds(); ++r) {
+        for (int p = 0; p < s.partitions; ++p) {
+          for (int64_t left = plan.PartitionSamples(plan.Round(r), p).size(); left > 0;
+               left -= part) {
+            smallest = std::min(smallest, left);
+          }
         }
       }
+      ASSERT_EQ(plan.SmallestPart(part), smallest);
     }
-    ASSERT_EQ(plan.SmallestMinibatch(), smallest);
   });
 }
 

@@ -185,6 +185,9 @@ TEST_F(ParserTest, FileWithoutNetworkIsRefused) {
 
 TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
   const std::string head(kNetwork);
+  EXPECT_THAT(FirstProblem(head + "[sync]\nminibatch = 30\nminibatch_parts = 4\n"),
+              StartsWith(path_ + ":5: sync.minibatch_parts = 4: sync.minibatch = 30 is no multiple "
+                                 "of it; set it to 3, or sync.minibatch to 32"));
   EXPECT_THAT(FirstProblem(head + "[sync]\nmode = gradient\nwarmup_samples = 5\n"),
               StartsWith(path_ + ":5: sync.warmup_samples = 5: must be 0 in gradient mode"));
   EXPECT_THAT(FirstProblem(head, {"schedule.type=multistep"}),
@@ -383,6 +386,7 @@ TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {
     drawn.data.mean = {};
     drawn.data.mixup = 0;
     drawn.data.crop_aspect = {0.5, 2};
+    drawn.sync.minibatch_parts = 1;
     drawn.sync.warmup_samples = 0;
     drawn.schedule.final_rate = 0;
     drawn.schedule.warmup = 0;

@@ -62,6 +62,26 @@ TEST_P(TrainerGpuTest, LossesAreTheCpusButForRounding) {
               1e-4 * test::LossSum(cpu.evaluated));
 }
 
+TEST_F(TrainerTest, AGpuComputesAMinibatchInPartsAsACpuDoes) {
+  for (const SyncMode mode : {SyncMode::kGradient, SyncMode::kBlock}) {
+    Experiment e = Block();
+    e.sync.mode = mode;
+    e.network.file = folder_ + "/diverging.pbtxt";
+    e.network.deterministic = true;
+    e.sync.minibatch = 12;
+    e.sync.minibatch_parts = 3;
+    e.optimiser.clip_norm = 0.5f;
+    Worker cpu(e);
+    e.network.device.kind = Device::Kind::kCuda;
+    Worker gpu(e);
+    for (int64_t round = 0; round < 3; ++round) {
+      const std::vector<float> expected = cpu.Decode(cpu.Train(round, 1), round);
+      EXPECT_THAT(gpu.Decode(gpu.Train(round, 1), round),
+                  testing::Pointwise(testing::FloatNear(1e-5f), expected));
+    }
+  }
+}
+
 // The step is run, then recorded, then repeated.
 TEST_F(TrainerTest, AGpusChunksAreHandedOnWhileTheStepGoesOn) {
   Experiment e = Gradient();

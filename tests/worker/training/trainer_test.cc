@@ -218,6 +218,52 @@ TEST_F(TrainerTest, AFrozenLayerContributesAndCarriesNothing) {
   }
 }
 
+// On a network whose layers treat each sample for itself. With a limit of the gradients' norm,
+// which is that of the whole minibatch's gradients.
+TEST_F(TrainerTest, AMinibatchInPartsIsTheWholeMinibatchButForRounding) {
+  for (const SyncMode mode : {SyncMode::kGradient, SyncMode::kBlock}) {
+    Experiment e = Block();
+    e.sync.mode = mode;
+    e.network.file = folder_ + "/diverging.pbtxt";
+    e.sync.minibatch = 12;
+    e.optimiser.type = OptimiserType::kMomentum;
+    e.optimiser.clip_norm = 0.5f;
+    Worker whole(e);
+    for (const int parts : {2, 4, 12}) {
+      e.sync.minibatch_parts = parts;
+      Worker in_parts(e);
+      const int64_t last = whole.shape.plan.rounds() - 1;
+      for (const int64_t round : {int64_t{0}, last}) {
+        SCOPED_TRACE(testing::Message() << parts << " parts, round " << round);
+        const TrainedBlock expected = whole.Train(round, 1);
+        const TrainedBlock block = in_parts.Train(round, 1);
+        EXPECT_EQ(block.metrics.samples, expected.metrics.samples);
+        EXPECT_NEAR(test::LossSum(block.metrics), test::LossSum(expected.metrics), 1e-4);
+        EXPECT_THAT(in_parts.Decode(block, round),
+                    testing::Pointwise(testing::FloatNear(1e-5f), whole.Decode(expected, round)));
+      }
+    }
+  }
+}
+
+TEST_F(TrainerTest, APartHasItsPlaceInTheMinibatchAndStreamsOfItsOwn) {
+  Experiment e = Block();
+  e.sync.minibatch = 12;
+  e.sync.minibatch_parts = 3;
+  const auto place = [&](int64_t trained) {
+    const BlockStep step = StepAt(e, trained, /*block=*/29);
+    return std::tuple(step.minibatch, step.part, step.samples);
+  };
+  EXPECT_EQ(place(0), std::tuple(0, 0, 12));
+  EXPECT_EQ(place(8), std::tuple(0, 2, 12));
+  EXPECT_EQ(place(20), std::tuple(1, 2, 12));
+  EXPECT_EQ(place(28), std::tuple(2, 1, 5));
+  const OpenedJob job = OpenJob(e).value();
+  const StepParameters step = ParametersOf(e, job, {}, StepAt(e, 20, 29), /*carries_state=*/false);
+  EXPECT_EQ(step.streams.step, 5u);
+  EXPECT_EQ(step.decayed.step, 2);
+}
+
 TEST_F(TrainerTest, WhatCodingLosesComesWithTheNextRounds) {
   for (const CodecId codec : {CodecId::kInt8, CodecId::kOneBit, CodecId::kBf16}) {
     Experiment e = Gradient();
@@ -488,7 +534,8 @@ TEST_F(TrainerTest, ItsPlaceInTheJobSaysRateAndStreams) {
   train.round.step = 2;
   train.round.samples = {42, 84};
   train.round.first_sample = 42;
-  const StepParameters step = ParametersOf(e, job, train, {1, 7}, /*carries_state=*/false);
+  const StepParameters step =
+      ParametersOf(e, job, train, {.minibatch = 1, .samples = 7}, /*carries_state=*/false);
   EXPECT_EQ(step.streams.seed, e.job.seed);
   EXPECT_EQ(step.streams.partition, 1u);
   EXPECT_EQ(step.streams.round, 4u);
@@ -500,10 +547,13 @@ TEST_F(TrainerTest, ItsPlaceInTheJobSaysRateAndStreams) {
   EXPECT_EQ(step.undecayed.weight_decay, 0.0f);
   EXPECT_EQ(step.decayed.step, 2);
   // With the state of the blocks before, of 3 minibatches each.
-  EXPECT_EQ(ParametersOf(e, job, train, {1, 7}, /*carries_state=*/true).decayed.step, 2 + 3);
+  EXPECT_EQ(ParametersOf(e, job, train, {.minibatch = 1, .samples = 7}, /*carries_state=*/true)
+                .decayed.step,
+            2 + 3);
   // A slice that is longer than the others' does not run ahead of the round.
-  EXPECT_EQ(ParametersOf(e, job, train, {9, 7}, false).decayed.learning_rate,
-            job.schedule->RateAt(84, 7));
+  EXPECT_EQ(
+      ParametersOf(e, job, train, {.minibatch = 9, .samples = 7}, false).decayed.learning_rate,
+      job.schedule->RateAt(84, 7));
 }
 
 TEST_F(TrainerTest, AChunkIsFinalOnceAndNotBeforeItsFirstTensor) {
