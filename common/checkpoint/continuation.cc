@@ -30,6 +30,7 @@ struct Carried {
   bool residual = false;
   bool apart = false;     // the rule keeps what blocks start from, and the weights
   bool averaged = false;  // what is evaluated is a moving average of the weights
+  bool copies = false;    // workers hold a copy of their own
   int partitions = 1;
 };
 
@@ -42,6 +43,7 @@ Carried CarriedBy(const Experiment& e, const RoundPlan& last) {
   carried.residual = CarriesResidual(e);
   carried.apart = block && TraitsOf(e.block).keeps_weights_apart;
   carried.averaged = e.evaluation.average_samples > 0;
+  carried.copies = e.PullsDifferences();
   carried.partitions = e.sync.partitions;
   return carried;
 }
@@ -342,6 +344,7 @@ Status Adapt(const checkpoint::Manifest& manifest, const Experiment& now, ShardS
   if (then.apart && !carried.apart && !then.averaged) StartFromWeights(snapshot);
   std::erase_if(snapshot->arrays, [&](const StateArray& array) {
     if (array.kind == StateKind::kWeights) return then.averaged && !carried.averaged;
+    if (array.kind == StateKind::kWorkerCopy) return !carried.copies;
     if (array.kind == StateKind::kRuleSlot) return then.rule != carried.rule;
     return array.kind == StateKind::kPartitionState && !SlotNow(array.slot, then, carried);
   });

@@ -68,7 +68,7 @@ class Block {
 
 bool KnownKind(uint32_t kind) {
   return kind >= static_cast<uint32_t>(StateKind::kStart) &&
-         kind <= static_cast<uint32_t>(StateKind::kPartitionState);
+         kind <= static_cast<uint32_t>(StateKind::kWorkerCopy);
 }
 
 Range Intersection(Range a, Range b) {
@@ -90,6 +90,8 @@ std::string DescribeRecord(const ShardRecord& record) {
       return slot + " of the rule" + range;
     case StateKind::kPartitionState:
       return slot + " of partition " + std::to_string(record.partition) + range;
+    case StateKind::kWorkerCopy:
+      return "workers' copy" + range;
   }
   return "unknown kind" + range;
 }

@@ -19,6 +19,7 @@ enum class StateKind : uint32_t {
   kWeights = 2,         // the evaluated weights, if the rule keeps them apart
   kRuleSlot = 3,        // state of the update rule
   kPartitionState = 4,  // carried state of a partition
+  kWorkerCopy = 5,      // the start as workers hold it, if pulls tell differences
 };
 
 // One array of a snapshot.

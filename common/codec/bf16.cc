@@ -8,6 +8,7 @@ struct Bf16 : HalfFormat<BFloat16> {
   static constexpr CodecId kId = CodecId::kBf16;
   static constexpr const char* kName = "bf16";
   static constexpr const char* kHelp = "the upper half of a float32";
+  static constexpr bool kCodesWeights = false;
   static constexpr float kLargest = kLargestFloat;  // all but half a step of its last place
 };
 

@@ -2,7 +2,7 @@
 //
 // A format is a struct of static functions over one bucket of `count` numbers (kBucket, or fewer at
 // a chunk's end):
-//   kId, kName, kHelp, kLossless, kLargest, Bytes(count)
+//   kId, kName, kHelp, kLossless, kCodesWeights, kLargest, Bytes(count)
 //   Encode(u, count, absmax_bits, residual, out): u is finite; residual <- u - decode(out) unless
 //       it is null; absmax_bits are the bits of the largest |u|
 //   Decode(in, count, out), DecodeAdd(in, count, scale, sum)
@@ -140,10 +140,9 @@ int64_t FirstBadBucket(const unsigned char* in, size_t n) {
 
 template <typename Format>
 constexpr CodecKernel KernelOf() {
-  return {Format::kId,           Format::kName,       Format::kHelp,
-          Format::kLossless,     Format::kLargest,    Format::Bytes,
-          EncodeChunk<Format>,   DecodeChunk<Format>, DecodeAddChunk<Format>,
-          FirstBadBucket<Format>};
+  return {Format::kId,           Format::kName,          Format::kHelp,         Format::kLossless,
+          Format::kCodesWeights, Format::kLargest,       Format::Bytes,         EncodeChunk<Format>,
+          DecodeChunk<Format>,   DecodeAddChunk<Format>, FirstBadBucket<Format>};
 }
 
 }  // namespace kumo::KUMO_ISA

@@ -33,6 +33,7 @@ class KernelCodec final : public Codec {
   CodecId id() const override { return kernel_.id; }
   std::string_view name() const override { return kernel_.name; }
   bool lossless() const override { return kernel_.lossless; }
+  bool codes_weights() const override { return kernel_.codes_weights; }
   const CodecKernel& kernel() const { return kernel_; }
 
   size_t EncodedBytes(size_t n) const override {

@@ -44,6 +44,9 @@ class Codec {
   virtual std::string_view name() const = 0;  // as in experiment files: "1bit"
   // Whether decode(encode(x)) == x for every finite float32 x: then there is no residual.
   virtual bool lossless() const = 0;
+  // Whether weights themselves may be pulled in this codec: it rounds each number by itself, and
+  // finely enough. Others code how weights have moved.
+  virtual bool codes_weights() const = 0;
   // The magnitude at which numbers saturate; float32's largest if they do not.
   virtual float largest() const = 0;
   // Exact length in bytes of n encoded numbers.

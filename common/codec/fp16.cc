@@ -8,6 +8,7 @@ struct Fp16 : HalfFormat<Binary16> {
   static constexpr CodecId kId = CodecId::kFp16;
   static constexpr const char* kName = "fp16";
   static constexpr const char* kHelp = "IEEE half precision";
+  static constexpr bool kCodesWeights = true;
   static constexpr float kLargest = 65504.0f;
 };
 

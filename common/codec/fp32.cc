@@ -10,6 +10,7 @@ struct Fp32 {
   static constexpr const char* kName = "fp32";
   static constexpr const char* kHelp = "exact";
   static constexpr bool kLossless = true;
+  static constexpr bool kCodesWeights = true;
   static constexpr float kLargest = kLargestFloat;
   using FourBytes = unsigned char[4];
   static constexpr size_t Bytes(size_t count) { return 4 * count; }

@@ -10,6 +10,7 @@ struct Int8 : Int8Formula {
   static constexpr const char* kName = "int8";
   static constexpr const char* kHelp = "8 bits a number, a scale per 512";
   static constexpr bool kLossless = false;
+  static constexpr bool kCodesWeights = false;
   static constexpr float kLargest = kLargestFloat;
   static constexpr size_t Bytes(size_t count) { return 4 + count; }
 

@@ -24,6 +24,7 @@ struct CodecKernel {
   const char* name;  // in experiment files
   const char* help;  // a few words for people
   bool lossless;
+  bool codes_weights;                    // Codec::codes_weights()
   float largest;                         // Codec::largest()
   size_t (*bucket_bytes)(size_t count);  // encoded length of a bucket of 1 .. kBucket numbers
   // Codec::EncodeUpTo with the lengths already checked; residual may be null.

@@ -15,6 +15,7 @@ struct OneBit : OneBitFormula {
   static constexpr const char* kName = "1bit";
   static constexpr const char* kHelp = "1 bit a number, two means per 512";
   static constexpr bool kLossless = false;
+  static constexpr bool kCodesWeights = false;
   static constexpr float kLargest = kLargestFloat;
   static constexpr size_t kWordsAt = 8;
   static constexpr size_t kBucketsAhead = 4;  // a bucket has hardly more than one line

@@ -35,7 +35,8 @@ int64_t RuleSlots(const Experiment& experiment) {
 
 // Vectors of weights in a version.
 int64_t WeightVectors(const Experiment& experiment) {
-  return experiment.KeepsWeightsApart(experiment.sync.mode) ? 2 : 1;
+  return 1 + (experiment.KeepsWeightsApart(experiment.sync.mode) ? 1 : 0) +
+         (experiment.PullsDifferences() ? 1 : 0);
 }
 
 }  // namespace
@@ -67,8 +68,11 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
   need.Add("process", {kProcessBytes});
   need.Add("versions of the weights", {part, kVersions, starts}, shared_out);
   need.Add("the update rule's state", {part, slots}, "optimiser.type, block.rule");
-  if (!CodecOf(experiment.sync.pull_codec).lossless()) {
-    need.Add("coded weights", {part, kVersions}, "sync.pull_codec");
+  const Codec& pull_codec = CodecOf(experiment.sync.pull_codec);
+  if (!pull_codec.lossless()) {
+    const auto coded =
+        static_cast<int64_t>(pull_codec.EncodedBytes(static_cast<size_t>(part / kFloat)));
+    need.Add("coded weights", {coded, kVersions}, "sync.pull_codec");
   }
   need.Add("contributions to open rounds",
            {ContributionBytes(experiment, part / kFloat), experiment.sync.partitions},

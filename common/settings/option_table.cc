@@ -1,7 +1,6 @@
 #include "common/settings/option_table.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <type_traits>
 #include <utility>
 
@@ -62,13 +61,6 @@ Allowed ToBelow(double min, double max) { return {.min = min, .max = max, .max_e
 Allowed Saying(const char* text) { return {.text = text}; }
 // Names of streams in CNTK's text format.
 Allowed StreamName() { return {.characters = "-_.", .text = "letters, digits, '-', '_' and '.'"}; }
-
-template <HasChoices E>
-Allowed Only(std::initializer_list<E> choices) {
-  Allowed allowed;
-  for (const E choice : choices) allowed.values.emplace_back(WordOf(choice));
-  return allowed;
-}
 
 Allowed Devices() {
   Allowed devices;
@@ -364,9 +356,10 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(sync.push_codec), .effect = kResult,
        .also = "codec compression quantization quantisation gradient_compression",
        .help = "Codec of contributions, from workers to servers"},
-      {KUMO_SETTING(sync.pull_codec), .allowed = Only({CodecId::kFp32, CodecId::kFp16}),
-       .effect = kResult, .also = "codec compression",
-       .help = "Codec of weights, from servers to workers"},
+      {KUMO_SETTING(sync.pull_codec), .effect = kResult, .also = "codec compression",
+       .help =
+           "Codec of weights, from servers to workers: of the weights themselves (fp32, fp16), or "
+           "of their change since the last pull"},
       {KUMO_SETTING(sync.error_feedback), .effect = kResult, .also = "residual residuals",
        .help = "Error feedback: the rounding error of a contribution is added to the next one"},
 

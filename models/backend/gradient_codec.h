@@ -19,6 +19,9 @@ class GradientCodec {
   // Decodes n numbers to `to`. `code` is in host memory, and may change after the call.
   virtual void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n,
                       float* to) = 0;
+  // Likewise, added to what is at `to`.
+  virtual void DecodeAdd(const Codec& codec, std::span<const std::byte> code, int64_t n,
+                         float* to) = 0;
   // Codec::EncodeUpTo of x, or of x - minus if `minus` is not null. `residual` is null without
   // error feedback.
   struct Encoding {

@@ -31,6 +31,9 @@ std::vector<VersionArray> ArraysOf(const Version& version) {
   for (int i = 0; i < static_cast<int>(version.slots.size()); ++i) {
     arrays.push_back({Version::kFirstSlot + i, StateKind::kRuleSlot, i, version.slots[i]});
   }
+  if (version.worker_copy != nullptr) {
+    arrays.push_back({Version::kWorkerCopy, StateKind::kWorkerCopy, 0, version.worker_copy});
+  }
   return arrays;
 }
 
@@ -39,7 +42,8 @@ Version VersionOf(const std::map<int, FloatArray>& arrays) {
   version.start = version.weights = arrays.at(Version::kStart);
   for (const auto& [number, array] : arrays) {
     if (number == Version::kWeights) version.weights = array;
-    if (number < Version::kFirstSlot) continue;
+    if (number == Version::kWorkerCopy) version.worker_copy = array;
+    if (!Version::IsSlot(number)) continue;
     while (static_cast<int>(version.slots.size()) < number - Version::kFirstSlot) {
       version.slots.push_back(MakeArray(version.start->size()));
     }
@@ -57,6 +61,8 @@ std::optional<int> ArrayNumber(StateKind kind, int slot) {
     case StateKind::kRuleSlot:
       if (slot < 0 || slot >= Optimiser::kMaxSlots) return std::nullopt;
       return Version::kFirstSlot + slot;
+    case StateKind::kWorkerCopy:
+      return Version::kWorkerCopy;
     case StateKind::kPartitionState:
       break;
   }

@@ -43,18 +43,26 @@ struct Version {
   static constexpr int kStart = 0;
   static constexpr int kWeights = 1;    // absent if the weights are the start
   static constexpr int kFirstSlot = 2;  // of the rule's state
-  static constexpr int kMostArrays = kFirstSlot + Optimiser::kMaxSlots;
+  static constexpr int kWorkerCopy =
+      kFirstSlot + Optimiser::kMaxSlots;  // absent if it is the start
+  static constexpr int kMostArrays = kWorkerCopy + 1;
+  static constexpr bool IsSlot(int number) { return number >= kFirstSlot && number < kWorkerCopy; }
 
-  FloatArray start;    // that blocks start from; null: the version does not exist
+  FloatArray start;    // from which the rule goes on; null: the version does not exist
   FloatArray weights;  // that are evaluated; the same array as `start` unless the rule keeps both
   // State of the rule. It belongs to the newest version: the round that makes the next version
   // takes the slots along and updates them in place, unless they are copies (Frozen).
   std::vector<FloatArray> slots;
-  // The start as pulls deliver it; null if that is float32. Made from the start, and neither saved
-  // nor sent to another server.
-  CodedBytes coded_start;
+  // The start as workers hold it, if pulls tell differences: it lacks what their codec has lost.
+  // Null: workers hold the start.
+  FloatArray worker_copy;
+  // For pulls, null if they are float32: the start, or the difference of the workers' copy to the
+  // version before. Neither saved nor sent to another server.
+  CodedBytes coded;
 
   bool exists() const { return start != nullptr; }
+  // What blocks start from.
+  const FloatArray& copy() const { return worker_copy != nullptr ? worker_copy : start; }
 };
 
 // One array of a version: its number, its name in a checkpoint, and the array.

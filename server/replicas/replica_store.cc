@@ -13,7 +13,7 @@ constexpr TimeUs kAskAgain = 2 * kSecond;
 constexpr size_t kMostVersions = 3;
 
 void DropSlots(ReplicaStore::Copy* copy) {
-  std::erase_if(copy->arrays, [](const auto& array) { return array.first >= Version::kFirstSlot; });
+  std::erase_if(copy->arrays, [](const auto& array) { return Version::IsSlot(array.first); });
 }
 
 Version Unpacked(const ReplicaStore::Copy& copy) {
@@ -53,7 +53,7 @@ Status ReplicaStore::Add(const Message& message, size_t elements) {
     version.expected = header.arrays();
     DropSlots(&version);
   }
-  if (header.arrays() == version.expected || header.version_array() < Version::kFirstSlot) {
+  if (header.arrays() == version.expected || !Version::IsSlot(header.version_array())) {
     version.arrays[header.version_array()] = message.payload;
   }
   if (header.has_coordinator_state()) version.coordinator_state = header.coordinator_state();

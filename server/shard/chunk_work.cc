@@ -1,13 +1,14 @@
 #include "server/shard/chunk_work.h"
 
+#include <cstring>
 #include <utility>
 
 namespace kumo {
 
-CodedStart EncodeStart(const Codec& codec, const Buffer<float>& start) {
-  auto bytes = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(start.size()));
+CodedNumbers EncodeForPulls(const Codec& codec, const Buffer<float>& numbers) {
+  auto bytes = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(numbers.size()));
   const float most = codec.MostWithoutLoss(/*has_residual=*/false);
-  const int64_t bad = codec.EncodeUpTo(most, start.span(), {}, bytes->span());
+  const int64_t bad = codec.EncodeUpTo(most, numbers.span(), {}, bytes->span());
   return {std::move(bytes), bad};
 }
 
@@ -34,11 +35,26 @@ void ChunkWork::MakeNext() {
   for (int i = 0; i < rule->slots(); ++i) arrays.slots[i] = next.slots[i]->data();
   const float* const earlier = sum_holds_contributions ? sum->data() : nullptr;
   AggregateAndApply(*rule, info, earlier, contributions, arrays);
-  if (pull_codec != nullptr) {
-    CodedStart coded = EncodeStart(*pull_codec, *next.start);
-    next.coded_start = std::move(coded.bytes);
+  if (pull_codec != nullptr) EncodeNext();
+}
+
+// The difference is taken to the workers' copy, not to the last start, so what the codec has lost
+// before is part of it: error feedback without a residual.
+void ChunkWork::EncodeNext() {
+  if (pull_codec->codes_weights()) {
+    CodedNumbers coded = EncodeForPulls(*pull_codec, *next.start);
+    next.coded = std::move(coded.bytes);
     first_bad = coded.first_bad;
+    return;
   }
+  const Buffer<float>& before = *current.copy();
+  Buffer<float>& copy = *next.worker_copy;
+  for (size_t i = 0; i < elements; ++i) copy[i] = (*next.start)[i] - before[i];
+  CodedNumbers coded = EncodeForPulls(*pull_codec, copy);
+  next.coded = std::move(coded.bytes);
+  first_bad = coded.first_bad;
+  std::memcpy(copy.data(), before.data(), elements * sizeof(float));
+  pull_codec->DecodeAdd(std::as_const(*next.coded).span(), elements, 0, 1.0f, copy.span());
 }
 
 }  // namespace kumo

@@ -19,12 +19,12 @@
 
 namespace kumo {
 
-// A version's start, encoded for pulls.
-struct CodedStart {
+// Numbers, encoded for pulls.
+struct CodedNumbers {
   CodedBytes bytes;
   int64_t first_bad = -1;  // index of the first element that the codec cannot hold; -1: none
 };
-CodedStart EncodeStart(const Codec& codec, const Buffer<float>& start);
+CodedNumbers EncodeForPulls(const Codec& codec, const Buffer<float>& numbers);
 
 struct ChunkWork {
   uint32_t generation = 0;  // of the shard that asked for it
@@ -40,12 +40,12 @@ struct ChunkWork {
   RoundInfo info;
   Version current;                    // that the round started from; none if `next` is complete
   Version next;                       // to be written; the rule's slots are updated in place
-  const Codec* pull_codec = nullptr;  // encodes the next start for pulls; null: float32
+  const Codec* pull_codec = nullptr;  // encodes the next version for pulls; null: float32
   bool stream = false;                // write the next arrays past the caches
   bool freeze = false;  // the next version goes into a checkpoint or to another server
 
   // Results of Run(), beside the elements of `next`.
-  int64_t first_bad = -1;  // as in CodedStart
+  int64_t first_bad = -1;  // as in CodedNumbers
   Version frozen;          // a frozen copy of `next`, if `freeze`
 
   bool closes() const { return rule != nullptr; }
@@ -53,6 +53,7 @@ struct ChunkWork {
 
  private:
   void MakeNext();
+  void EncodeNext();
 };
 
 }  // namespace kumo

@@ -23,7 +23,8 @@ FloatArray Recycle(const FloatArray& old, long holders, size_t elements) {
 
 }  // namespace
 
-Version NextArrays(const Rule& rule, int64_t step, Version* current, Version* previous) {
+Version NextArrays(const Rule& rule, int64_t step, bool worker_copy, Version* current,
+                   Version* previous) {
   const size_t elements = current->start->size();
   Version next;
   const bool one_array = previous->weights == previous->start;
@@ -35,6 +36,7 @@ Version NextArrays(const Rule& rule, int64_t step, Version* current, Version* pr
   } else {
     next.weights = Recycle(previous->weights, 1, elements);
   }
+  if (worker_copy) next.worker_copy = Recycle(previous->worker_copy, 1, elements);
   *previous = {};
   next.slots = std::exchange(current->slots, {});
   if (step == 1) next.slots.clear();
@@ -137,18 +139,22 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
     work->info.average_share =
         AverageShare(average_samples_, plan_.SamplesAt(work->round + 1), work->info.samples);
   }
-  work->next = NextArrays(*work->rule, round.step, current, previous);
-  work->current = *current;
   work->pull_codec = PullCodec(chunk.segment);
+  const bool differences = work->pull_codec != nullptr && !work->pull_codec->codes_weights();
+  // A warm-up is in full precision both ways.
+  if (differences && round.full_precision) work->pull_codec = nullptr;
+  work->next = NextArrays(*work->rule, round.step, differences && work->pull_codec != nullptr,
+                          current, previous);
+  work->current = *current;
   work->stream = stream_;
 }
 
 Status RoundMath::CodeStart(const Chunk& chunk, int64_t number, Version* version) const {
   const Codec* const codec = PullCodec(chunk.segment);
-  if (codec == nullptr) return OkStatus();
-  CodedStart coded = EncodeStart(*codec, *version->start);
+  if (codec == nullptr || !codec->codes_weights()) return OkStatus();
+  CodedNumbers coded = EncodeForPulls(*codec, *version->start);
   KUMO_RETURN_IF_ERROR(CheckFits(chunk, number, coded.first_bad));
-  version->coded_start = std::move(coded.bytes);
+  version->coded = std::move(coded.bytes);
   return OkStatus();
 }
 

@@ -35,7 +35,7 @@ class RoundMath {
 
   const JobPlan& plan() const { return plan_; }
   int partitions() const { return plan_.settings().partitions; }
-  // The codec in which pulls deliver a segment's start; null: float32.
+  // The codec of pulls of a segment's start; null: float32.
   const Codec* PullCodec(Segment segment) const;
 
   // The contribution to a chunk in a PUSH, whose round and partition are within the plan.
@@ -46,7 +46,8 @@ class RoundMath {
   // Otherwise takes the slots of `current`, and takes `previous` apart: its arrays become those of
   // the next version unless another holder still reads them. Requires that `current` exists.
   void Close(const Chunk& chunk, ChunkWork* work, Version* current, Version* previous) const;
-  // Makes a version's coded start, if pulls are coded. FailedPrecondition as CheckFits.
+  // Makes a version's coded start, if pulls are coded and do not tell differences. Errors of
+  // CheckFits.
   Status CodeStart(const Chunk& chunk, int64_t number, Version* version) const;
   // FailedPrecondition, naming version and tensor, if the pull codec cannot hold the element at
   // first_bad of a version's start; -1: it holds all elements.
@@ -71,8 +72,10 @@ class RoundMath {
 
 // The arrays of the version after `current`, for a rule to write, and the slots that go on with it,
 // as many as the rule has. step: of the round in its mode (RoundPlan::step); at step 1 the rule's
-// state begins as zeros, and slots of an earlier rule are dropped. `current` keeps start and
-// weights; `previous` ends. Requires that `current` exists.
-Version NextArrays(const Rule& rule, int64_t step, Version* current, Version* previous);
+// state begins as zeros, and slots of an earlier rule are dropped. worker_copy: workers hold other
+// numbers than the start. `current` keeps all but the slots; `previous` ends. Requires that
+// `current` exists.
+Version NextArrays(const Rule& rule, int64_t step, bool worker_copy, Version* current,
+                   Version* previous);
 
 }  // namespace kumo

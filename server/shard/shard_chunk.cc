@@ -74,11 +74,14 @@ const Version* ShardChunk::Find(int64_t version) const {
   return found && found->exists() ? found : nullptr;
 }
 
-// A version that comes from a checkpoint, from another server or from a worker. The coded start is
-// not sent between servers, so it is made again here; that gives the same bytes, since coding a
-// start uses no residual.
+// Versions that come from a checkpoint, from another server or from a worker. A coded start is not
+// sent between servers, so it is made again here; that gives the same bytes, since coding a start
+// uses no residual. Coded differences are not made again: those who ask get the copy as a whole.
 Status ShardChunk::Begin(int64_t version, Version current, Version previous) {
   KUMO_RETURN_IF_ERROR(math_->CodeStart(chunk_, version, &current));
+  if (previous.exists()) {
+    KUMO_RETURN_IF_ERROR(math_->CodeStart(chunk_, version - 1, &previous));
+  }
   version_ = version;
   current_ = std::move(current);
   previous_ = std::move(previous);
@@ -190,7 +193,8 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header,
                    std::to_string(header.chunk()) + ", which is at version " +
                    std::to_string(version_));
   }
-  const ParkedPull pull{from, header.vector(), header.request()};
+  const ParkedPull pull{from, header.vector(), header.request(),
+                        header.has_base() ? header.base() : -1};
   if (version <= version_) {
     Answer(pull, version, directive, context);
     return OkStatus();
@@ -199,7 +203,7 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header,
     return parked.peer == pull.peer && parked.vector == pull.vector;
   };
   if (const auto parked = std::ranges::find_if(parked_, same); parked != parked_.end()) {
-    parked->request = pull.request;
+    *parked = pull;
   } else {
     parked_.push_back(pull);
   }
@@ -231,12 +235,15 @@ void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive
   if (Buggify(RareWay::kAnswerDropped)) return;
   header.set_type(wire::CHUNK);
   header.set_round(version);
-  if (pull.vector == wire::START && asked->coded_start) {
-    header.set_codec(static_cast<uint32_t>(math_->PullCodec(chunk_.segment)->id()));
-    reply.message.payload = {asked->coded_start, std::as_const(*asked->coded_start).span()};
+  const Codec* const codec = asked->coded ? math_->PullCodec(chunk_.segment) : nullptr;
+  const bool difference = codec != nullptr && !codec->codes_weights();
+  if (pull.vector == wire::START && codec != nullptr && (!difference || pull.base == version - 1)) {
+    header.set_codec(static_cast<uint32_t>(codec->id()));
+    if (difference) header.set_base(pull.base);
+    reply.message.payload = {asked->coded, std::as_const(*asked->coded).span()};
   } else {
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
-    reply.message.payload = BytesOf(pull.vector == wire::START ? asked->start : asked->weights);
+    reply.message.payload = BytesOf(pull.vector == wire::START ? asked->copy() : asked->weights);
   }
   header.set_save(directive.save);
   header.set_stop(directive.stop);

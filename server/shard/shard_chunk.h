@@ -134,6 +134,7 @@ class ShardChunk {
     PeerName peer;
     wire::Vector vector;
     uint64_t request;
+    int64_t base;  // the version that the peer holds; -1: none
   };
 
   void Answer(const ParkedPull& pull, int64_t version, const Directive& directive,

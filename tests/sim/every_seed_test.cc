@@ -40,7 +40,9 @@ SimSettings RandomJob(uint64_t seed) {
   if (choose({0, 1})) e.sync.warmup_samples = choose({10, 60});
   e.block.nesterov = choose({0, 1});
   e.block.reset_local_state = choose({0, 1});
-  e.sync.pull_codec = choose({0, 0, 1}) ? CodecId::kFp16 : CodecId::kFp32;
+  constexpr CodecId kPullCodecs[] = {CodecId::kFp32, CodecId::kFp16, CodecId::kOneBit,
+                                     CodecId::kInt8, CodecId::kBf16};
+  e.sync.pull_codec = kPullCodecs[rng.NextBelow(5)];
   constexpr CodecId kCodecs[] = {CodecId::kFp32, CodecId::kOneBit, CodecId::kInt8, CodecId::kBf16};
   e.sync.push_codec = kCodecs[rng.NextBelow(4)];
   e.cluster.workers = choose({1, 2, 3});

@@ -38,9 +38,13 @@ std::vector<Payload> FakeTrainer::InitialWeights() const {
 
 void FakeTrainer::Install(const InstallAction& install) {
   const Range range = shape_->map.chunks()[install.chunk].range;
-  install.codec->Decode(
-      install.payload.bytes, range.size(), 0,
-      std::span<float>(vectors_[install.vector]).subspan(range.begin, range.size()));
+  const std::span<float> to =
+      std::span<float>(vectors_[install.vector]).subspan(range.begin, range.size());
+  if (install.adds) {
+    install.codec->DecodeAdd(install.payload.bytes, to.size(), 0, 1.0f, to);
+  } else {
+    install.codec->Decode(install.payload.bytes, to.size(), 0, to);
+  }
 }
 
 void FakeTrainer::Adopt(const AdoptAction& adopt) {

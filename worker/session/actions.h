@@ -35,10 +35,11 @@ struct InitialWeights {
   std::optional<checkpoint::Origin> origin;  // if some weights come from another job
 };
 // Decodes a chunk's payload into the base weights (vector START) or into the evaluated weights
-// (vector WEIGHTS).
+// (vector WEIGHTS), or adds it to them.
 struct InstallAction {
   int chunk = 0;
   wire::Vector vector = wire::START;
+  bool adds = false;
   const Codec* codec = nullptr;
   Payload payload;
 };

@@ -14,11 +14,14 @@ bool WeightDownload::OnChunk(const wire::Header& asked, const Message& message) 
       header.round() != asked.round()) {
     return false;
   }
+  if (header.has_base() && header.base() != asked.base()) return false;
   const auto codec = FindCodec(header.codec());
   const size_t numbers = shape_->map.chunks()[header.chunk()].range.size();
-  if (!codec.ok() || message.payload.bytes.size() != (*codec)->EncodedBytes(numbers)) {
+  if (!codec.ok() || (*codec)->codes_weights() == header.has_base() ||
+      message.payload.bytes.size() != (*codec)->EncodedBytes(numbers)) {
     LOG(WARNING) << "chunk " << header.chunk() << " arrived with " << message.payload.bytes.size()
-                 << " bytes, which codec " << header.codec() << " does not produce; pulls it again";
+                 << " bytes, which codec " << header.codec() << " does not produce"
+                 << (header.has_base() ? " for a difference" : "") << "; pulls it again";
     return false;
   }
   sides_[header.vector()].arrived.push_back(message);
@@ -33,7 +36,8 @@ void WeightDownload::Install(const Message& message, Side* side, Reached* reache
   installed = header.round();
   if (side->asked == header.round()) --side->missing;
   const auto codec = FindCodec(header.codec());
-  context->Do(InstallAction{header.chunk(), header.vector(), *codec, message.payload});
+  context->Do(
+      InstallAction{header.chunk(), header.vector(), header.has_base(), *codec, message.payload});
   if (header.chunk() != 0 || header.vector() != wire::START) return;
   save_ = header.save();
   reached->stop = header.stop();
@@ -74,6 +78,9 @@ void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepCont
     header.set_vector(vector);
     header.set_chunk(chunk.index);
     header.set_round(version);
+    if (shape_->pulls_differences && vector == wire::START && side.installed[chunk.index] >= 0) {
+      header.set_base(side.installed[chunk.index]);
+    }
     context->Ask(chunk.server, std::move(header));
   }
 }

@@ -8,8 +8,9 @@ Result<JobShape> JobShape::Make(const Experiment& experiment, const JobSpec& spe
   shape.map = ShardMap(spec.layout, servers, experiment.cluster.chunk_kib * 1024);
   shape.push_codecs = PushCodecs(experiment.sync);
   shape.carried_arrays = CarriedArrays(experiment, spec);
-  shape.apart_in_gradient_mode = experiment.KeepsWeightsApart(SyncMode::kGradient);
-  shape.apart_in_block_mode = experiment.KeepsWeightsApart(SyncMode::kBlock);
+  shape.apart_in_gradient_mode = experiment.EvaluatesApart(SyncMode::kGradient);
+  shape.apart_in_block_mode = experiment.EvaluatesApart(SyncMode::kBlock);
+  shape.pulls_differences = experiment.PullsDifferences();
   return shape;
 }
 

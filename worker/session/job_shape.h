@@ -25,6 +25,8 @@ struct JobShape {
   bool apart_in_gradient_mode = false;
   bool apart_in_block_mode = false;
 
+  bool pulls_differences = false;  // Experiment::PullsDifferences()
+
   // True if `version` is evaluated, and with other weights than the next round starts from.
   bool EvaluatesApart(int64_t version) const;
 };

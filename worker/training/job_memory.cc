@@ -61,7 +61,7 @@ Result<int64_t> NetBytes(const model::Network& network, const Experiment& experi
 void AddVectors(const Experiment& experiment, const JobSpec& spec, int64_t optimiser_slots,
                 int64_t partitions, MemoryNeed* need) {
   const int64_t vector = spec.layout.size() * kFloat;
-  const bool apart = experiment.KeepsWeightsApart(experiment.sync.mode);
+  const bool apart = experiment.EvaluatesApart(experiment.sync.mode);
   need->Add("weights and gradients", {vector, apart ? 4 : 3}, "network.file");
   if (experiment.sync.minibatch_parts > 1) {
     need->Add("sum of the parts' gradients", {vector}, "sync.minibatch_parts");

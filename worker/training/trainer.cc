@@ -105,8 +105,12 @@ void Trainer::Install(const InstallAction& install) {
   DeviceArray<float>& vector = install.vector == wire::START ? base_ : evaluated_;
   if (vector.empty()) vector = MakeVectors(1, "the evaluated weights");
   const Range range = shape_->map.chunks()[install.chunk].range;
-  backend_->Decode(*install.codec, install.payload.bytes, range.size(),
-                   vector.data() + range.begin);
+  float* const to = vector.data() + range.begin;
+  if (install.adds) {
+    backend_->DecodeAdd(*install.codec, install.payload.bytes, range.size(), to);
+  } else {
+    backend_->Decode(*install.codec, install.payload.bytes, range.size(), to);
+  }
 }
 
 void Trainer::StartRange(const TrainAction& train) {

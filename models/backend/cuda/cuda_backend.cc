@@ -73,6 +73,12 @@ class CudaBackend final : public Backend {
     Write(code.data(), code.size(), packed_.data());
     KUMO_CUDA(*engine_, cuda::Decode(engine_->launch(), codec.id(), packed_.data(), n, to));
   }
+  void DecodeAdd(const Codec& codec, std::span<const std::byte> code, int64_t n,
+                 float* to) override {
+    if (decoded_.size() < n) decoded_ = DeviceArray<float>(*engine_, n, "a decoded chunk");
+    Decode(codec, code, n, decoded_.data());
+    AddTo(1.0f, decoded_.data(), n, to);
+  }
   void Encode(std::span<Encoding> encodings) override { coder_.Encode(encodings); }
   void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) override {
     coder_.EncodeAt(mark, encodings, std::move(done));
@@ -172,6 +178,7 @@ class CudaBackend final : public Backend {
   float clip_norm_ = 0;                      // likewise
   std::map<StepKey, Recorded> recorded_;
   DeviceArray<std::byte> packed_;  // the chunk that is being decoded
+  DeviceArray<float> decoded_;     // the difference that is being added
 };
 
 void CudaBackend::Repeat(const StepKey& key, const std::function<void()>& work) {

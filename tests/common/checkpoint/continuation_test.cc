@@ -454,5 +454,18 @@ TEST(Adapt, AMovingAverageIsDroppedOrBeginsAtTheWeights) {
               UnorderedElementsAre(kept_start, Array(StateKind::kWeights, 0, 0, 2), kept_slot));
 }
 
+TEST(Adapt, TheWorkersCopyStaysWhilePullsTellDifferences) {
+  const Change one_bit = [](Experiment* e) { e->sync.pull_codec = CodecId::kOneBit; };
+  const StateArray start = Make(kStart, 0, 0, 0, 1);
+  const StateArray copy = Make(StateKind::kWorkerCopy, 0, 0, 0, 2);
+  const Array kept_start(kStart, 0, 0, 1);
+  EXPECT_THAT(
+      Adapted(one_bit, [](Experiment* e) { e->sync.pull_codec = CodecId::kInt8; }, {start, copy}),
+      UnorderedElementsAre(kept_start, Array(StateKind::kWorkerCopy, 0, 0, 2)));
+  EXPECT_THAT(
+      Adapted(one_bit, [](Experiment* e) { e->sync.pull_codec = CodecId::kFp16; }, {start, copy}),
+      UnorderedElementsAre(kept_start));
+}
+
 }  // namespace
 }  // namespace kumo

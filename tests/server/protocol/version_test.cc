@@ -18,40 +18,44 @@ FloatArray Filled(float value) {
   return array;
 }
 
-Version Made(bool apart, int slots) {
+Version Made(bool apart, int slots, bool copy = false) {
   Version version;
   version.start = version.weights = Filled(1);
   if (apart) version.weights = Filled(2);
   for (int i = 0; i < slots; ++i) version.slots.push_back(Filled(10.0f + static_cast<float>(i)));
+  if (copy) version.worker_copy = Filled(3);
   return version;
 }
 
 TEST(Version, TakenApartAndPutTogetherItIsTheSameArrays) {
   for (const bool apart : {false, true}) {
     for (int slots = 0; slots <= Optimiser::kMaxSlots; ++slots) {
-      const Version version = Made(apart, slots);
+      const bool copy = slots != 1;
+      const Version version = Made(apart, slots, copy);
       std::map<int, FloatArray> arrays;
       for (const VersionArray& array : ArraysOf(version)) {
         EXPECT_LT(array.number, Version::kMostArrays);
         EXPECT_TRUE(arrays.emplace(array.number, array.elements).second);
       }
-      EXPECT_EQ(arrays.size(), 1u + apart + slots);
+      EXPECT_EQ(arrays.size(), 1u + apart + slots + copy);
       const Version again = VersionOf(arrays);
       EXPECT_EQ(again.start, version.start);
       EXPECT_EQ(again.weights, version.weights);
       EXPECT_EQ(again.slots, version.slots);
+      EXPECT_EQ(again.worker_copy, version.worker_copy);
+      EXPECT_EQ(again.copy(), copy ? version.worker_copy : version.start);
     }
   }
 }
 
 TEST(Version, ItsArraysHaveTheNumbersThatAreOnTheWireAndOnDisks) {
-  const std::vector<VersionArray> arrays = ArraysOf(Made(true, 2));
-  ASSERT_EQ(arrays.size(), 4u);
-  const int numbers[] = {0, 1, 2, 3};
+  const std::vector<VersionArray> arrays = ArraysOf(Made(true, 2, true));
+  ASSERT_EQ(arrays.size(), 5u);
+  const int numbers[] = {0, 1, 2, 3, 4};
   const StateKind kinds[] = {StateKind::kStart, StateKind::kWeights, StateKind::kRuleSlot,
-                             StateKind::kRuleSlot};
-  const int slots[] = {0, 0, 0, 1};
-  for (int i = 0; i < 4; ++i) {
+                             StateKind::kRuleSlot, StateKind::kWorkerCopy};
+  const int slots[] = {0, 0, 0, 1, 0};
+  for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(arrays[i].number, numbers[i]);
     EXPECT_EQ(arrays[i].kind, kinds[i]);
     EXPECT_EQ(arrays[i].slot, slots[i]);
@@ -70,13 +74,11 @@ TEST(Version, WhatAFileMayNameBesidesIsNoArrayOfIt) {
 TEST(Version, ASlotThatIsMissingBetweenOthersIsZeros) {
   const FloatArray last = Filled(7);
   const Version version =
-      VersionOf({{Version::kStart, Filled(1)}, {Version::kFirstSlot + 2, last}});
-  ASSERT_EQ(version.slots.size(), 3u);
-  EXPECT_EQ(version.slots[2], last);
-  for (int i = 0; i < 2; ++i) {
-    ASSERT_EQ(version.slots[i]->size(), kNumbers);
-    EXPECT_EQ((*version.slots[i])[0], 0);
-  }
+      VersionOf({{Version::kStart, Filled(1)}, {Version::kFirstSlot + 1, last}});
+  ASSERT_EQ(version.slots.size(), 2u);
+  EXPECT_EQ(version.slots[1], last);
+  ASSERT_EQ(version.slots[0]->size(), kNumbers);
+  EXPECT_EQ((*version.slots[0])[0], 0);
 }
 
 TEST(Version, FrozenItHasSlotsOfItsOwn) {

@@ -105,12 +105,48 @@ TEST(ChunkWork, CodesTheStartAndCopiesTheSlotsWhereItIsAskedTo) {
   ASSERT_EQ(work.frozen.slots.size(), 1u);
   EXPECT_NE(work.frozen.slots[0], work.next.slots[0]);
   EXPECT_EQ(Copy(work.frozen.slots[0]), Copy(work.next.slots[0]));
-  ASSERT_TRUE(work.next.coded_start);
+  ASSERT_TRUE(work.next.coded);
   EXPECT_EQ(work.first_bad, -1);
   std::vector<float> decoded(kWorkNumbers);
-  work.pull_codec->Decode(std::as_const(*work.next.coded_start).span(), kWorkNumbers, 0, decoded);
+  work.pull_codec->Decode(std::as_const(*work.next.coded).span(), kWorkNumbers, 0, decoded);
   for (size_t i = 0; i < kWorkNumbers; ++i) {
     ASSERT_NEAR(decoded[i], (*work.next.start)[i], 1e-3f * (1 + std::abs(decoded[i])));
+  }
+}
+
+TEST(ChunkWork, WhatADifferenceHasLostComesWithTheNext) {
+  const std::unique_ptr<Rule> rule = MomentumRule();
+  for (const CodecId id : {CodecId::kOneBit, CodecId::kInt8, CodecId::kBf16}) {
+    ChunkWork work = Closing(*rule, RandomArray(1), 5);
+    work.contributions = {Contribution(CodecOf(CodecId::kFp32), 0)};
+    work.pull_codec = &CodecOf(id);
+    work.next.worker_copy = MakeArray(kWorkNumbers);
+    work.Run();
+    const std::vector<float> start = Copy(work.next.start);
+    const std::vector<float> before = Copy(work.current.start);
+    std::vector<float> expected = before;
+    work.pull_codec->DecodeAdd(std::as_const(*work.next.coded).span(), kWorkNumbers, 0, 1.0f,
+                               expected);
+    EXPECT_EQ(Copy(work.next.worker_copy), expected);
+    // A round that moves nothing more: differences go on until nothing is missing.
+    double missing = 0, still_missing = 0;
+    for (size_t i = 0; i < kWorkNumbers; ++i) {
+      missing += std::abs(static_cast<double>(start[i] - expected[i]));
+    }
+    ASSERT_GT(missing, 0);
+    for (int round = 0; round < 20; ++round) {
+      ChunkWork rest = Closing(*rule, work.next.start, 0);
+      rest.current.worker_copy = work.next.worker_copy;
+      rest.pull_codec = work.pull_codec;
+      rest.next.worker_copy = MakeArray(kWorkNumbers);
+      rest.Run();
+      ASSERT_EQ(Copy(rest.next.start), start);
+      work = std::move(rest);
+    }
+    for (size_t i = 0; i < kWorkNumbers; ++i) {
+      still_missing += std::abs(static_cast<double>(start[i] - (*work.next.worker_copy)[i]));
+    }
+    EXPECT_LT(still_missing, 0.5 * missing) << WordOf(id);
   }
 }
 

@@ -103,7 +103,7 @@ TEST(RoundMath, AFrozenChunkKeepsItsArraysAndTakesNoPayload) {
     work.Run();
     EXPECT_EQ(work.next.start, current.start);
     EXPECT_EQ(work.next.weights, current.weights);
-    EXPECT_EQ(work.next.coded_start, current.coded_start);
+    EXPECT_EQ(work.next.coded, current.coded);
     EXPECT_EQ(work.frozen.start, current.start);
     EXPECT_EQ(work.first_bad, -1);
   }
@@ -128,7 +128,7 @@ TEST(RoundMath, WhatTheReadersCodecCannotHoldIsNamed) {
   Version version;
   version.start = version.weights = MakeArray(chunk.range.size());
   ASSERT_TRUE(math.CodeStart(chunk, 4, &version).ok());
-  EXPECT_TRUE(version.coded_start);
+  EXPECT_TRUE(version.coded);
   (*version.start)[5] = 1e6f;
   const Status status = math.CodeStart(chunk, 4, &version);
   EXPECT_EQ(status.code(), StatusCode::kOutOfRange);
@@ -139,7 +139,7 @@ TEST(RoundMath, WhatTheReadersCodecCannotHoldIsNamed) {
   statistics.start = statistics.weights = MakeArray(17);
   (*statistics.start)[0] = 1e6f;
   ASSERT_TRUE(math.CodeStart(Of(job, Segment::kStatistics), 4, &statistics).ok());
-  EXPECT_FALSE(statistics.coded_start);
+  EXPECT_FALSE(statistics.coded);
 }
 
 // Sums that are added up with others' are of the contribution's own samples.
@@ -220,7 +220,7 @@ TEST(NextArrays, TheNextOneGetsTheArraysThatNobodyReadsAnyMore) {
     Version current = MadeVersion(apart, 1), previous = MadeVersion(apart, 0);
     const auto old = {previous.start.get(), previous.weights.get()};
     const std::vector<FloatArray> slots = current.slots;
-    const Version next = NextArrays(Keeps(apart, 1), 5, &current, &previous);
+    const Version next = NextArrays(Keeps(apart, 1), 5, false, &current, &previous);
     EXPECT_TRUE(std::ranges::equal(old, std::vector{next.start.get(), next.weights.get()}));
     EXPECT_EQ(next.slots, slots);
     EXPECT_TRUE(current.exists());
@@ -234,7 +234,7 @@ TEST(NextArrays, WhatIsStillReadIsNotWrittenTo) {
     for (const bool reads_start : {false, true}) {
       Version current = MadeVersion(apart, 0), previous = MadeVersion(apart, 0);
       const FloatArray read = reads_start ? previous.start : previous.weights;
-      const Version next = NextArrays(Keeps(apart, 0), 5, &current, &previous);
+      const Version next = NextArrays(Keeps(apart, 0), 5, false, &current, &previous);
       for (const FloatArray& array : {next.start, next.weights}) {
         EXPECT_NE(array, read);
         EXPECT_NE(array, current.start);
@@ -251,7 +251,7 @@ TEST(NextArrays, TheArraysOfAVersionMayBecomeMoreOrFewer) {
   for (const bool before : {false, true}) {
     for (const bool after : {false, true}) {
       Version current = MadeVersion(before, 0), previous = MadeVersion(before, 0);
-      const Version next = NextArrays(Keeps(after, 0), 5, &current, &previous);
+      const Version next = NextArrays(Keeps(after, 0), 5, false, &current, &previous);
       EXPECT_EQ(next.start == next.weights, !after);
     }
   }
@@ -259,12 +259,12 @@ TEST(NextArrays, TheArraysOfAVersionMayBecomeMoreOrFewer) {
 
 TEST(NextArrays, ARulesSlotsBeginAsZerosWithItsFirstRound) {
   Version current = MadeVersion(false, 2), previous;
-  const Version first = NextArrays(Keeps(false, 1), 1, &current, &previous);
+  const Version first = NextArrays(Keeps(false, 1), 1, false, &current, &previous);
   ASSERT_EQ(first.slots.size(), 1u);
   EXPECT_EQ((*first.slots[0])[0], 0);
 
   Version restored = MadeVersion(false, 1);  // by a version of the program that kept fewer
-  const Version later = NextArrays(Keeps(false, 3), 2, &restored, &previous);
+  const Version later = NextArrays(Keeps(false, 3), 2, false, &restored, &previous);
   ASSERT_EQ(later.slots.size(), 3u);
   EXPECT_EQ((*later.slots[0])[0], 10);
   EXPECT_EQ((*later.slots[2])[0], 0);

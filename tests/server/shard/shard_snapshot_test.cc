@@ -178,6 +178,7 @@ TEST(Shard, RestoredOnAnyNumberOfServersItGoesOnWithTheSameBits) {
     for (const CodecId codec : {CodecId::kFp32, CodecId::kOneBit}) {
       SCOPED_TRACE(std::string(mode) + " " + std::string(WordOf(codec)));
       Job job = NesterovJob(codec);
+      job.experiment.sync.pull_codec = codec;
       if (mode[0] == 'g') job.experiment.sync.mode = SyncMode::kGradient;
       job.experiment.optimiser.type = OptimiserType::kAdam;
       Shards reference(job, 2);

@@ -453,6 +453,71 @@ TEST(Shard, CodedPullsAreTheStartVectorRounded) {
   EXPECT_EQ(coded.Pull(2, wire::WEIGHTS), exact.Pull(2, wire::WEIGHTS));
 }
 
+// A worker that follows the weights by pulls.
+struct Reader {
+  // Returns how many chunks came as differences.
+  int Pull(Shards* shards, int64_t version) {
+    int differences = 0;
+    held.resize(shards->job().spec.layout.size());
+    for (const Chunk& chunk : shards->map().chunks()) {
+      Message pull = PullMessage(chunk.index, version);
+      if (at >= 0) pull.header.set_base(at);
+      shards->sent.clear();
+      EXPECT_TRUE(shards->Send(pull, "worker/reader/1").ok());
+      const Message& reply = shards->sent.at(0).message;
+      const Codec& codec = **FindCodec(reply.header.codec());
+      const std::span<float> to =
+          std::span<float>(held).subspan(chunk.range.begin, chunk.range.size());
+      EXPECT_EQ(reply.header.has_base(), !codec.codes_weights());
+      if (reply.header.has_base()) {
+        EXPECT_EQ(reply.header.base(), at);
+        codec.DecodeAdd(reply.payload.bytes, to.size(), 0, 1.0f, to);
+        ++differences;
+      } else {
+        codec.Decode(reply.payload.bytes, to.size(), 0, to);
+      }
+    }
+    at = version;
+    return differences;
+  }
+
+  std::vector<float> held;
+  int64_t at = -1;
+};
+
+TEST(Shard, DifferencesLeadAWorkerToTheBitsThatOthersGetAsAWhole) {
+  for (const CodecId codec : {CodecId::kOneBit, CodecId::kInt8, CodecId::kBf16}) {
+    SCOPED_TRACE(std::string(WordOf(codec)));
+    Job job = NesterovJob();
+    job.experiment.sync.pull_codec = codec;
+    Shards coded(job, 2);
+    Shards exact(NesterovJob(), 2);
+    coded.Initialise();
+    exact.Initialise();
+    Reader follower, late;
+    EXPECT_EQ(follower.Pull(&coded, 0), 0);
+    late.Pull(&coded, 0);
+    for (int64_t version = 1; version <= 5; ++version) {
+      coded.RunRound(version - 1);
+      exact.RunRound(version - 1);
+      EXPECT_GT(follower.Pull(&coded, version), 0);
+      EXPECT_EQ(follower.held, coded.Pull(version, wire::START));
+      if (version >= 4) {  // at 4 it is too far behind
+        EXPECT_EQ(late.Pull(&coded, version) > 0, version == 5);
+      }
+      // The servers' own weights lose nothing, and are what is evaluated.
+      EXPECT_EQ(coded.Pull(version, wire::WEIGHTS), exact.Pull(version, wire::WEIGHTS));
+      EXPECT_NE(follower.held, exact.Pull(version, wire::START));
+    }
+    EXPECT_EQ(late.held, follower.held);
+    // One that computes the round before again.
+    Reader again;
+    again.Pull(&coded, 4);
+    EXPECT_GT(again.Pull(&coded, 5), 0);
+    EXPECT_EQ(again.held, follower.held);
+  }
+}
+
 // What the readers got would be another number, or rubbish.
 TEST(Shard, WeightsThatACodedPullCannotHoldEndTheJobNamingTheTensor) {
   for (const float bad : {65505.0f, -1e9f, std::numeric_limits<float>::infinity(),

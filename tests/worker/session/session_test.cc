@@ -281,6 +281,46 @@ TEST(Session, TheTwoPullsOfAChunkAreToldApart) {
   }
 }
 
+TEST(Session, WhoHoldsAVersionAsksForTheDifferenceToIt) {
+  SessionSettings settings = SmallSettings();
+  settings.experiment.sync.pull_codec = CodecId::kInt8;
+  settings.identity = IdentityOf(settings.experiment);
+  Script script(settings);
+  script.Join();
+  script.Order({{1, 0}});
+  std::set<int64_t> bases;  // in pulls of version 1
+  for (int step = 0; step < 1000 && bases.empty(); ++step) {
+    if (script.sent.empty()) {
+      ASSERT_TRUE(script.Work());
+      continue;
+    }
+    const SendToServerAction send = script.sent.front();
+    script.sent.pop_front();
+    const wire::Header& asked = send.message.header;
+    if (asked.type() == wire::PULL && asked.vector() == wire::START) {
+      EXPECT_EQ(asked.has_base(), asked.round() > 0);
+      if (asked.round() == 1) {
+        bases.insert(asked.base());
+        // A difference to another version, or one that does not say so, is not taken.
+        const size_t installed = script.installs.size();
+        for (const int64_t base : {int64_t{-1}, int64_t{1}, int64_t{7}}) {
+          std::optional<Message> reply = script.Reply(send);
+          ASSERT_TRUE(reply.has_value());
+          const Codec& int8 = CodecOf(CodecId::kInt8);
+          reply->header.set_codec(static_cast<uint32_t>(int8.id()));
+          if (base >= 0) reply->header.set_base(base);
+          reply->payload =
+              Bytes(int8.EncodedBytes(script.map().chunks()[asked.chunk()].range.size()));
+          script.Receive(send.server, *reply);
+        }
+        EXPECT_EQ(script.installs.size(), installed);
+      }
+    }
+    script.Answer(send);
+  }
+  EXPECT_EQ(bases, std::set<int64_t>{0});
+}
+
 TEST(Session, WhatIsNoChunkIsNotInstalledAndAskedForAgain) {
   Script script;
   script.Join();

@@ -141,6 +141,9 @@ TEST_F(JobMemoryTest, EachSettingCostsWhatItMakesLarger) {
   grows("versions of the weights", [](Experiment* x) { x->evaluation.average_samples = 100; });
   grows("weights and gradients", [](Experiment* x) { x->evaluation.average_samples = 100; });
   grows("coded weights", [](Experiment* x) { x->sync.pull_codec = CodecId::kFp16; });
+  grows("coded weights", [](Experiment* x) { x->sync.pull_codec = CodecId::kOneBit; });
+  grows("versions of the weights", [](Experiment* x) { x->sync.pull_codec = CodecId::kOneBit; });
+  grows("weights and gradients", [](Experiment* x) { x->sync.pull_codec = CodecId::kOneBit; });
   grows("sum of the parts' gradients", [](Experiment* x) { x->sync.minibatch_parts = 2; });
   Experiment twice = e;
   twice.cluster.replicas = 2;

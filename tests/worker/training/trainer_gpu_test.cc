@@ -62,6 +62,36 @@ TEST_P(TrainerGpuTest, LossesAreTheCpusButForRounding) {
               1e-4 * test::LossSum(cpu.evaluated));
 }
 
+// A GPU's weights are those that the servers have worked out, to the bit.
+TEST_F(TrainerTest, ADifferenceThatIsInstalledIsAddedOnEveryDevice) {
+  for (const Codec* codec : AllCodecs()) {
+    if (codec->codes_weights()) continue;
+    SCOPED_TRACE(std::string(codec->name()));
+    for (const Device::Kind device : {Device::Kind::kCpu, Device::Kind::kCuda}) {
+      Experiment e = Block();
+      e.network.device.kind = device;
+      e.network.deterministic = true;
+      Worker worker(e);
+      Worker at_once(e);
+      std::vector<float> weights = worker.InitialWeights();
+      std::vector<float> difference(weights.size());
+      Rng rng(1, RngPurpose::kTest);
+      for (float& x : difference) x = 0.01f * rng.NextNormal();
+      for (const Chunk& chunk : worker.map().chunks()) {
+        const auto n = static_cast<size_t>(chunk.range.size());
+        std::vector<std::byte> coded(codec->EncodedBytes(n));
+        const auto part = std::span<float>(difference).subspan(chunk.range.begin, n);
+        ASSERT_EQ(codec->Encode(part, {}, coded), -1);
+        codec->DecodeAdd(coded, n, 0, 1.0f,
+                         std::span<float>(weights).subspan(chunk.range.begin, n));
+      }
+      worker.Add(*codec, difference);
+      at_once.InstallAll(Chunks(at_once, weights));
+      EXPECT_TRUE(SameBytes(worker.Train(0, 1), at_once.Train(0, 1)));
+    }
+  }
+}
+
 TEST_F(TrainerTest, AGpuComputesAMinibatchInPartsAsACpuDoes) {
   for (const SyncMode mode : {SyncMode::kGradient, SyncMode::kBlock}) {
     Experiment e = Block();

@@ -121,7 +121,22 @@ class TrainerTest : public testing::Test {
     const ParameterLayout& layout() const { return trainer->spec().layout; }
     void InstallAll(const std::vector<Payload>& chunks, wire::Vector vector = wire::START) {
       for (const Chunk& chunk : map().chunks()) {
-        trainer->Install({chunk.index, vector, &CodecOf(CodecId::kFp32), chunks[chunk.index]});
+        trainer->Install(
+            {chunk.index, vector, /*adds=*/false, &CodecOf(CodecId::kFp32), chunks[chunk.index]});
+      }
+    }
+    // Adds numbers to the base weights, coded.
+    void Add(const Codec& codec, const std::vector<float>& difference) {
+      for (const Chunk& chunk : map().chunks()) {
+        const auto part =
+            std::span<const float>(difference).subspan(chunk.range.begin, chunk.range.size());
+        auto coded = std::make_shared<std::vector<std::byte>>(codec.EncodedBytes(part.size()));
+        CHECK_EQ(codec.Encode(part, {}, *coded), -1);
+        trainer->Install({chunk.index,
+                          wire::START,
+                          /*adds=*/true,
+                          &codec,
+                          {coded, std::span<const std::byte>(*coded)}});
       }
     }
     Result<TrainedBlock> TryTrain(int64_t round, int partition, bool save = false) {
