@@ -68,7 +68,12 @@ if [ -z "${KUMO_TENSORBOARD_PYTHON:-}" ] && ! python3 -c 'import tensorboard' 2>
 fi
 
 echo "== build"
-kumo_configure release -DKUMO_BENCH="$([ "$all" = 1 ] && echo ON || echo OFF)"
+# --all: for all GPUs, so that the packages find the same objects in the compiler cache.
+if [ "$all" = 1 ]; then
+  kumo_configure release -DKUMO_BENCH=ON -DKUMO_CUDA_ARCHITECTURES=ALL
+else
+  kumo_configure release -DKUMO_BENCH=OFF -DKUMO_CUDA_ARCHITECTURES=AUTO
+fi
 kumo_build release
 if [ "$tensorboard" != 0 ]; then
   if wait "$tensorboard"; then
