@@ -24,12 +24,15 @@ from jobs import commit, ddp, draw_data, find_torch, in_slow_network, machine, p
 
 BLOCKS = 10
 CODED = ["sync.push_codec=1bit", "sync.pull_codec=fp16"]
+ONE_BIT = ["sync.push_codec=1bit", "sync.pull_codec=1bit"]
 # name: settings, minibatches a round
 KUMO = {
     "gradients": (["sync.mode=gradient", "sync.push_codec=fp32"], 1),
     "gradients, 1bit pushes, fp16 pulls": (["sync.mode=gradient", *CODED], 1),
     f"blocks of {BLOCKS}": (["sync.push_codec=fp32"], BLOCKS),
     f"blocks of {BLOCKS}, 1bit pushes, fp16 pulls": (CODED, BLOCKS),
+    "gradients, 1bit both ways": (["sync.mode=gradient", *ONE_BIT], 1),
+    f"blocks of {BLOCKS}, 1bit both ways": (ONE_BIT, BLOCKS),
 }
 DDP = {"gradients": "none", "gradients, fp16": "fp16"}
 
