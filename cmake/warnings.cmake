@@ -7,8 +7,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 if(KUMO_SANITIZE)
   # The address sanitizer finds null pointers and accesses outside of objects too; nothing here casts to
-  # a derived class unchecked. Without these three checks compilation takes an eighth less.
-  add_compile_options(-fsanitize=${KUMO_SANITIZE} -fno-sanitize=null,object-size,vptr
+  # a derived class unchecked. Without these checks compilation takes an eighth less, and that of kernels
+  # (pointer-overflow at -O3) a quarter of the time.
+  add_compile_options(-fsanitize=${KUMO_SANITIZE} -fno-sanitize=null,object-size,vptr,pointer-overflow
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${KUMO_SANITIZE})
 endif()

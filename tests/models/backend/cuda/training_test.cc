@@ -26,6 +26,16 @@
 namespace kumo {
 namespace {
 
+// Of a net. A step is run, then recorded, then repeated; the sanitizers learn nothing from the same
+// step again.
+#ifdef KUMO_SANITIZED
+constexpr int kSteps = 3;
+constexpr int kManySteps = 3;
+#else
+constexpr int kSteps = 5;
+constexpr int kManySteps = 50;
+#endif
+
 model::Network Zoo(const std::string& name) {
   return LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65).value();
 }
@@ -230,13 +240,8 @@ void ExpectLossesNear(const Walk& found, const Walk& expected, double tolerance)
 // neighbour has changed every weight a few steps later (the CPU's own instruction sets part ways
 // like that), so there only those before.
 TEST_F(CudaTrainingTest, TheFirstLossesAreTheCpusButForRounding) {
-#ifdef KUMO_SANITIZED  // which learn nothing from the same step again
-  constexpr int kSteps = 5;
-#else
-  constexpr int kSteps = 50;
-#endif
   const std::pair<const char*, int> nets[] = {
-      {"mnist_mlp", kSteps}, {"mnist_lenet", kSteps}, {"cifar_convnet", 5}};
+      {"mnist_mlp", kManySteps}, {"mnist_lenet", kManySteps}, {"cifar_convnet", kSteps}};
   for (const auto& [name, steps] : nets) {
     SCOPED_TRACE(name);
     const model::Network network = Zoo(name);
@@ -277,12 +282,12 @@ TEST_F(CudaTrainingTest, FiltersMayLieAnywhereInTheVector) {
 TEST_F(CudaTrainingTest, NarrowNumbersChangeNoMoreThanTheirRounding) {
   for (const model::Network& network : {EveryLayer(), EveryOtherLayer(), BranchedNetwork()}) {
     SCOPED_TRACE(network.name());
-    const Walk expected = Train(*cuda_, network, {.steps = 5});
+    const Walk expected = Train(*cuda_, network, {.steps = kSteps});
     const std::pair<Precision, double> precisions[] = {{Precision::kBf16, 0x1p-8},
                                                        {Precision::kFp16, 0x1p-11}};
     for (const auto& [precision, unit] : precisions) {
       SCOPED_TRACE(unit);
-      const Walk found = Train(*Cuda(precision), network, {.steps = 5});
+      const Walk found = Train(*Cuda(precision), network, {.steps = kSteps});
       // A dozen layers, each of which rounds; and maxima and kinks, where a gradient may go another
       // way. Layer by layer it is closer: layer_test.cc.
       EXPECT_LT(Distance(found.gradients[0], expected.gradients[0]), 0.1);
@@ -295,9 +300,9 @@ TEST_F(CudaTrainingTest, AStepThatIsRecordedIsTheStep) {
   for (const model::Network& network : {EveryLayer(), EveryOtherLayer(), BranchedNetwork()}) {
     SCOPED_TRACE(network.name());
     for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
-      const Walk expected = Train(*Cuda(precision), network, {.steps = 5, .clip_norm = 0.5f});
+      const Walk expected = Train(*Cuda(precision), network, {.steps = kSteps, .clip_norm = 0.5f});
       const Walk found =
-          Train(*Cuda(precision), network, {.steps = 5, .repeat = true, .clip_norm = 0.5f});
+          Train(*Cuda(precision), network, {.steps = kSteps, .repeat = true, .clip_norm = 0.5f});
       // Algorithms are chosen by measuring, so not the same bits.
       ExpectLossesNear(found, expected, precision == Precision::kFp32 ? 1e-4 : 1e-2);
       EXPECT_LT(Distance(found.weights.back(), expected.weights.back()), 1e-3);
@@ -308,9 +313,9 @@ TEST_F(CudaTrainingTest, AStepThatIsRecordedIsTheStep) {
 // A step that was recorded knows where its arrays are, those of tensors that layers share too.
 TEST_F(CudaTrainingTest, WhatIsEvaluatedBetweenRecordedStepsChangesNone) {
   const model::Network network = BranchedNetwork();
-  const Walk expected = Train(*Cuda(Precision::kFp32), network, {.steps = 5, .repeat = true});
+  const Walk expected = Train(*Cuda(Precision::kFp32), network, {.steps = kSteps, .repeat = true});
   const Walk found =
-      Train(*Cuda(Precision::kFp32), network, {.steps = 5, .repeat = true, .evaluates = true});
+      Train(*Cuda(Precision::kFp32), network, {.steps = kSteps, .repeat = true, .evaluates = true});
   ExpectLossesNear(found, expected, 1e-4);
   EXPECT_LT(Distance(found.weights.back(), expected.weights.back()), 1e-3);
 }
