@@ -68,7 +68,7 @@ if [ -z "${KUMO_TENSORBOARD_PYTHON:-}" ] && ! python3 -c 'import tensorboard' 2>
 fi
 
 echo "== build"
-# --all: for all GPUs, so that the packages find the same objects in the compiler cache.
+# --all: for all GPUs, as the packages are.
 if [ "$all" = 1 ]; then
   kumo_configure release -DKUMO_BENCH=ON -DKUMO_CUDA_ARCHITECTURES=ALL
 else
@@ -129,9 +129,8 @@ cmake/clang_tidy.py --together build/asan build/release "${rooms[@]}"
 echo "== benchmarks, each once"
 kumo_test release -L bench
 
+# Of the release build, which is configured as the preset `package` is, but with tests.
 echo "== packages"
-kumo_configure package
-kumo_build package
 rm -rf build/package/packages
-cpack --preset package >/dev/null
+cpack --config build/release/CPackConfig.cmake -G DEB -B build/package/packages >/dev/null
 kumo_test release -L package
