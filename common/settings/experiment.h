@@ -88,7 +88,7 @@ struct Experiment {
     int cutout = 0;    // side of the square that is painted over, in pixels
     int classes = 10;
     ClassShares class_shares;  // of an epoch; not given: each sample once
-    int64_t train_limit = 0;   // use only the first so many samples; 0: all
+    int64_t train_limit = 0;   // samples at the front that are used; 0: all
     int64_t validation_limit = 0;
     int prefetch = 4;  // minibatches prepared ahead
     int threads = 0;   // that read and transform them; 0: by the machine

@@ -48,7 +48,7 @@ struct Version {
   static constexpr int kMostArrays = kWorkerCopy + 1;
   static constexpr bool IsSlot(int number) { return number >= kFirstSlot && number < kWorkerCopy; }
 
-  FloatArray start;    // from which the rule goes on; null: the version does not exist
+  FloatArray start;    // of the next round, as the rule has it; null: the version does not exist
   FloatArray weights;  // that are evaluated; the same array as `start` unless the rule keeps both
   // State of the rule. It belongs to the newest version: the round that makes the next version
   // takes the slots along and updates them in place, unless they are copies (Frozen).
@@ -61,7 +61,7 @@ struct Version {
   CodedBytes coded;
 
   bool exists() const { return start != nullptr; }
-  // What blocks start from.
+  // The numbers that blocks start from.
   const FloatArray& copy() const { return worker_copy != nullptr ? worker_copy : start; }
 };
 

@@ -7,6 +7,7 @@
 
 #include <glog/logging.h>
 
+#include "server/rules/aggregate.h"
 #include "server/rules/kernel_table.h"
 #include "server/rules/rule.h"
 
@@ -26,12 +27,11 @@ class AveragedRule final : public Rule {
   // A tile at a time, whose next start is still in the first cache when it is averaged. It is not
   // streamed, since it is read again at once.
   void Step(const RoundInfo& info, const RuleArrays& arrays) const override {
-    constexpr size_t kTile = 1024;
-    alignas(64) float weights[kTile];
-    alignas(64) float next_weights[kTile];
+    alignas(64) float weights[kAggregateTile];
+    alignas(64) float next_weights[kAggregateTile];
     const bool apart = rule_->keeps_weights_apart();
-    for (size_t first = 0; first < arrays.n; first += kTile) {
-      const RuleArrays tile = PartOf(arrays, first, std::min(kTile, arrays.n - first));
+    for (size_t first = 0; first < arrays.n; first += kAggregateTile) {
+      const RuleArrays tile = PartOf(arrays, first, std::min(kAggregateTile, arrays.n - first));
       RuleArrays inner = tile;
       inner.stream = false;
       inner.weights = apart ? weights : nullptr;

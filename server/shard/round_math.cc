@@ -140,11 +140,12 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
         AverageShare(average_samples_, plan_.SamplesAt(work->round + 1), work->info.samples);
   }
   work->pull_codec = PullCodec(chunk.segment);
-  const bool differences = work->pull_codec != nullptr && !work->pull_codec->codes_weights();
-  // A warm-up is in full precision both ways.
-  if (differences && round.full_precision) work->pull_codec = nullptr;
-  work->next = NextArrays(*work->rule, round.step, differences && work->pull_codec != nullptr,
-                          current, previous);
+  bool differences = work->pull_codec != nullptr && !work->pull_codec->codes_weights();
+  if (differences && round.full_precision) {  // a warm-up is in full precision both ways
+    differences = false;
+    work->pull_codec = nullptr;
+  }
+  work->next = NextArrays(*work->rule, round.step, differences, current, previous);
   work->current = *current;
   work->stream = stream_;
 }

@@ -78,8 +78,8 @@ void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepCont
     header.set_vector(vector);
     header.set_chunk(chunk.index);
     header.set_round(version);
-    if (shape_->pulls_differences && vector == wire::START && side.installed[chunk.index] >= 0) {
-      header.set_base(side.installed[chunk.index]);
+    if (shape_->pulls_differences && vector == wire::START && installed >= 0) {
+      header.set_base(installed);
     }
     context->Ask(chunk.server, std::move(header));
   }

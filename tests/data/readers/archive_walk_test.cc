@@ -142,7 +142,7 @@ TEST_F(ArchiveWalkTest, AnArchiveThatIsCutOffIsDamaged) {
   EXPECT_THAT(no_archive.message(), HasSubstr(path_ + ": the tar, tar.gz or zip archive is dam"));
 }
 
-// Whatever the bytes are: entries or an error.
+// Any bytes give entries or an error.
 TEST_F(ArchiveWalkTest, DamagedBytesAreReadToAnEnd) {
   for (const Pack pack : kPacks) {
     const Bytes whole = test::Archive(pack, SomeFiles());

@@ -100,7 +100,7 @@ TEST(JpegDecoder, AFileWithALostPartIsDamaged) {
   }
 }
 
-// Whatever the bytes are: an error, or all pixels of the header's extents.
+// Any bytes give an error, or all pixels of the header's extents.
 TEST(JpegDecoder, DamagedBytesAreAnErrorOrAnImage) {
   Rng rng(5, RngPurpose::kTest);
   for (const JpegForm form : {JpegForm::kBaseline, JpegForm::kProgressive, JpegForm::kRestarts,
