@@ -1,6 +1,10 @@
 // Throughput of codecs, aggregation and update rules relative to the memory limit, on one core.
 //
-//   arithmetic [--numbers N] [--repetitions R] [--json FILE]
+//   arithmetic [--instruction-set LEVEL] [--only TEXT] [--numbers N] [--repetitions R] [--json
+//   FILE]
+//
+// LEVEL is a word of network.instruction_set: x86-64-v3 measures the kernels of a machine without
+// AVX-512 on one that has it. With --only, rows whose names lack TEXT are left out.
 //
 // Two yardsticks run interleaved with everything else, once per repetition: `a += b` over float32
 // arrays (12 bytes per number) and memcpy of a float32 array (8 bytes per number). The bytes of a
@@ -21,13 +25,18 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/report.h"
+#include "bench/take.h"
 #include "bench/yardstick_kernel.h"
 #include "common/base/buffer.h"
+#include "common/base/instruction_set.h"
 #include "common/base/rng.h"
 #include "common/codec/codec.h"
 #include "server/rules/aggregate.h"
@@ -211,27 +220,20 @@ std::string Commit() {
   return commit;
 }
 
-std::string Machine() {
-  std::string model = "unknown";
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);) {
-    if (line.rfind("model name", 0) == 0) {
-      model = line.substr(line.find(':') + 2);
-      break;
-    }
-  }
-  utsname name = {};
-  uname(&name);
-  const char* levels[] = {"baseline", "x86-64-v3", "x86-64-v4"};
-  return model + ", " + name.sysname + " " + name.release + ", kernels " +
-         levels[static_cast<int>(DetectIsa())];
-}
-
 struct Options {
+  Isa isa = DetectIsa();
+  std::string only;
   size_t numbers = size_t{16} << 20;
   int repetitions = 11;
   std::string json;
 };
+
+std::string Machine(Isa isa) {
+  utsname name = {};
+  uname(&name);
+  return Processor() + ", " + name.sysname + " " + name.release + ", kernels for " +
+         std::string(NameOf(isa));
+}
 
 class Report {
  public:
@@ -240,8 +242,8 @@ class Report {
 
   void PrintTable() const {
     std::printf("%s, commit %s; %zu numbers (%zu MiB of float32), %d repetitions, one thread\n\n",
-                Machine().c_str(), Commit().c_str(), options_.numbers, options_.numbers >> 18,
-                options_.repetitions);
+                Machine(options_.isa).c_str(), Commit().c_str(), options_.numbers,
+                options_.numbers >> 18, options_.repetitions);
     std::printf("%-28s %8s %8s   %s\n", "", "GB/s", "ms", "share of the yardstick's rate");
     for (const Row& row : rows_) {
       const Quartiles share = ShareOf(row);
@@ -256,8 +258,8 @@ class Report {
 
   std::string Json() const {
     std::ostringstream json;
-    json << "{\"benchmark\": \"arithmetic\", \"machine\": \"" << Machine() << "\", \"commit\": \""
-         << Commit() << "\", \"numbers\": " << options_.numbers
+    json << "{\"benchmark\": \"arithmetic\", \"machine\": \"" << Machine(options_.isa)
+         << "\", \"commit\": \"" << Commit() << "\", \"numbers\": " << options_.numbers
          << ", \"repetitions\": " << options_.repetitions << ", \"rows\": [";
     for (size_t i = 0; i < rows_.size(); ++i) {
       const Row& row = rows_[i];
@@ -295,13 +297,13 @@ class Report {
   const Row& copy_;
 };
 
-void AddYardsticks(Arena& arena, std::vector<Row>* rows) {
+void AddYardsticks(Isa isa, Arena& arena, std::vector<Row>* rows) {
   const double n = static_cast<double>(arena.n());
   rows->push_back({"a += b",
                    n * 12,
                    false,
-                   [&arena] {
-                     KUMO_AT_ISA(DetectIsa(), kYardstick)
+                   [isa, &arena] {
+                     KUMO_AT_ISA(isa, kYardstick)
                          .add_into(arena.floats(3).data(), arena.floats(4).data(), arena.n());
                    },
                    {}});
@@ -326,15 +328,16 @@ int Run(const Options& options) {
   Arena arena(options.numbers);
   BlockRuleSettings cbm = {.learning_rate = 1e-6f};
   BlockRuleSettings nesterov = {.nesterov = true, .learning_rate = 1e-6f};
-  const auto cbm_rule = MakeBlockRule(cbm, 2, 6400);
-  const auto nesterov_rule = MakeBlockRule(nesterov, 2, 6400);
-  const auto adam_rule = MakeGradientRule({.type = OptimiserType::kAdam});
-  const auto average_rule = MakeAverageRule();
+  const Isa isa = options.isa;
+  const auto cbm_rule = MakeBlockRule(cbm, 2, 6400, isa);
+  const auto nesterov_rule = MakeBlockRule(nesterov, 2, 6400, isa);
+  const auto adam_rule = MakeGradientRule({.type = OptimiserType::kAdam}, isa);
+  const auto average_rule = MakeAverageRule(isa);
 
   std::vector<Row> rows;
-  AddYardsticks(arena, &rows);
+  AddYardsticks(isa, arena, &rows);
   std::vector<std::pair<const Codec*, std::vector<Row>>> groups;
-  for (const Codec* codec : AllCodecs()) {
+  for (const Codec* codec : AllCodecs(isa)) {
     std::vector<Row> group;
     // Both contributions of this codec, before its rows are timed.
     group.push_back({"",
@@ -350,11 +353,15 @@ int Run(const Options& options) {
     AddAggregationRows(*codec, "its Nesterov", *nesterov_rule, arena, &group);
     AddAggregationRows(*codec, "adam", *adam_rule, arena, &group);
     AddAggregationRows(*codec, "average", *average_rule, arena, &group);
+    const auto is_left_out = [&options](const Row& row) {
+      return !row.name.empty() && row.name.find(options.only) == std::string::npos;
+    };
+    std::erase_if(group, is_left_out);
+    if (group.size() == 1) continue;  // only the preparation is left
     for (Row& row : group) rows.push_back(std::move(row));
   }
   Measure(options.repetitions, &rows);
-  rows.erase(std::remove_if(rows.begin(), rows.end(), [](const Row& r) { return r.name.empty(); }),
-             rows.end());
+  std::erase_if(rows, [](const Row& row) { return row.name.empty(); });
   const Report report(options, &rows);
   report.PrintTable();
   if (options.json.empty()) {
@@ -366,20 +373,49 @@ int Run(const Options& options) {
   return 0;
 }
 
+Result<Isa> ParseLevel(const std::string& word) {
+  const std::optional<InstructionSet> level = FindChoice<InstructionSet>(word);
+  if (!level) {
+    return InvalidArgument("--instruction-set " + word +
+                           ": no such level; there are: " + ChoiceWords<InstructionSet>());
+  }
+  return LevelFor(*level);
+}
+
+Result<Options> ParseOptions(std::span<char* const> arguments) {
+  Options options;
+  for (size_t i = 0; i < arguments.size(); i += 2) {
+    const std::string key = arguments[i];
+    if (i + 1 == arguments.size()) return InvalidArgument(key + ": a value is missing");
+    const char* const value = arguments[i + 1];
+    if (key == "--instruction-set") {
+      KUMO_ASSIGN_OR_RETURN(options.isa, ParseLevel(value));
+    } else if (key == "--only") {
+      options.only = value;
+    } else if (key == "--numbers") {
+      options.numbers = std::strtoull(value, nullptr, 10);
+    } else if (key == "--repetitions") {
+      options.repetitions = std::atoi(value);
+    } else if (key == "--json") {
+      options.json = value;
+    } else {
+      return InvalidArgument("unknown option " + key);
+    }
+  }
+  if (options.numbers == 0) return InvalidArgument("--numbers must be at least 1");
+  if (options.repetitions < 1) return InvalidArgument("--repetitions must be at least 1");
+  return options;
+}
+
 }  // namespace
 }  // namespace kumo
 
 int main(int argc, char** argv) {
-  kumo::Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string key = argv[i];
-    if (key == "--numbers") options.numbers = std::strtoull(argv[i + 1], nullptr, 10);
-    if (key == "--repetitions") options.repetitions = std::atoi(argv[i + 1]);
-    if (key == "--json") options.json = argv[i + 1];
-  }
-  if (argc % 2 == 0 || options.numbers == 0 || options.repetitions < 1) {
-    std::cerr << "usage: arithmetic [--numbers N] [--repetitions R] [--json FILE]\n";
-    return 64;
-  }
-  return kumo::Run(options);
+  const auto options =
+      kumo::ParseOptions(std::span<char* const>(argv + 1, static_cast<size_t>(argc - 1)));
+  if (options.ok()) return kumo::Run(options.value());
+  std::cerr << options.status().message()
+            << "\nusage: arithmetic [--instruction-set LEVEL] [--only TEXT] [--numbers N]"
+               " [--repetitions R] [--json FILE]\n";
+  return 64;
 }
