@@ -184,25 +184,6 @@ std::string NumberLayers(const DescribedData& data) {
   return text + Head(data);
 }
 
-// Replaces each number behind `words`.
-std::string WithNumber(std::string text, const std::string& words, const std::string& before,
-                       int64_t number) {
-  for (size_t at = 0; (at = text.find(words + before, at)) != text.npos;) {
-    text.replace(at + words.size(), before.size(), Number(number));
-    at += words.size();
-  }
-  return text;
-}
-
-// The number behind "vocabulary: " in a network.
-std::string VocabularyIn(const std::string& network) {
-  constexpr char kWord[] = "vocabulary: ";
-  const size_t at = network.find(kWord);
-  if (at == network.npos) return "";
-  const size_t begin = at + sizeof kWord - 1;
-  return network.substr(begin, network.find_first_not_of("0123456789", begin) - begin);
-}
-
 }  // namespace
 
 std::string SizesText(const DescribedData& data) {
@@ -234,13 +215,11 @@ std::string ExperimentFor(const std::string& name, const DescribedData& data) {
 
 std::string NetworkFor(const std::string& name, const DescribedData& data,
                        const std::string& text_network) {
-  if (IsText(data)) {
-    const std::string before = VocabularyIn(text_network);
-    std::string text = WithNumber(text_network, "vocabulary: ", before, data.classes);
-    return WithNumber(std::move(text), "outputs: ", before, data.classes);
-  }
+  if (IsText(data)) return text_network;
   const bool image = data.extents.size() == 3 && data.bytes;
-  return "name: \"" + name + "\"\n" + (image ? ImageLayers(data) : NumberLayers(data));
+  std::string of_network = name;  // without '-', which the names of networks lack
+  std::ranges::replace(of_network, '-', '_');
+  return "name: \"" + of_network + "\"\n" + (image ? ImageLayers(data) : NumberLayers(data));
 }
 
 }  // namespace kumo

@@ -16,8 +16,8 @@ std::string SizesText(const DescribedData& data);
 // data.
 std::string ExperimentFor(const std::string& name, const DescribedData& data);
 
-// The network file NAME.pbtxt. text_network: of a text, the network of an installed experiment,
-// whose vocabulary is replaced.
+// The network file NAME.pbtxt. text_network: the network for a text, which takes the vocabulary
+// from the text itself.
 std::string NetworkFor(const std::string& name, const DescribedData& data,
                        const std::string& text_network);
 

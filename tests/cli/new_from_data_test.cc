@@ -73,6 +73,11 @@ TEST_F(NewFromDataTest, ImagesGetConvolutionsWithBatchNormalisationDownToSmallMa
               AllOf(HasSubstr("pool4"), Not(HasSubstr("pool5"))));
 }
 
+TEST_F(NewFromDataTest, TheNetworksNameIsOneOfNetworks) {
+  EXPECT_THAT(NetworkFor("my-digits-2", Images(100, 8), ""),
+              testing::StartsWith("name: \"my_digits_2\"\n"));
+}
+
 TEST_F(NewFromDataTest, NumbersGetAPerceptronWithTheLossOfTheirLabels) {
   DescribedData data = Images(300, 1);
   data.settings = {
@@ -89,7 +94,7 @@ TEST_F(NewFromDataTest, NumbersGetAPerceptronWithTheLossOfTheirLabels) {
                     HasSubstr("value: 500 "), HasSubstr("squared")));
 }
 
-TEST_F(NewFromDataTest, ATextsVocabularyComesIntoTheNetwork) {
+TEST_F(NewFromDataTest, ATextGetsTheNetworkOfTexts) {
   DescribedData data;
   data.settings = {{"reader", "text"}, {"text", "book.txt"}};
   data.field = "tokens";
@@ -97,10 +102,8 @@ TEST_F(NewFromDataTest, ATextsVocabularyComesIntoTheNetwork) {
   data.classes = 91;
   data.train_samples = 100;
   EXPECT_EQ(Load(data).optimiser.type, OptimiserType::kAdamW);
-  EXPECT_EQ(
-      NetworkFor("mine", data,
-                 "input { extents: 64 vocabulary: 65 } fc { outputs: 128 } fc { outputs: 65 }"),
-      "input { extents: 64 vocabulary: 91 } fc { outputs: 128 } fc { outputs: 91 }");
+  const std::string network = "input { vocabulary: vocabulary } fc { outputs: 384 }";
+  EXPECT_EQ(NetworkFor("mine", data, network), network);
 }
 
 }  // namespace
