@@ -29,6 +29,7 @@ constexpr size_t kLookedAt = 64 << 10;        // bytes of a file
 constexpr int64_t kMeasuredImages = 200;      // of a set, for their sizes
 constexpr int64_t kLargestKeptSide = 96;      // larger images are scaled
 constexpr int64_t kSides[] = {96, 64, 32};    // to one of these
+constexpr int kMostClasses = 1'000'000;       // data.classes'
 constexpr int64_t kMostCountedClasses = 100;  // labels above are numbers
 constexpr uint64_t kLongestMap = uint64_t{4} << 30;
 constexpr std::string_view kInArchive = "@/";
@@ -287,8 +288,12 @@ FoundDataset FindCifar(const std::string& folder, const std::vector<std::string>
   return found;
 }
 
-// A stream of CNTK's text format: its name and the number of its values.
-using NamedStream = std::pair<std::string, int64_t>;
+// A stream of CNTK's text format in the first sequence.
+struct NamedStream {
+  std::string name;
+  int64_t values = 0;
+  bool sparse = false;
+};
 
 // Adds the streams of a line that begins with '|', each name once.
 void AddStreams(std::string_view line, std::vector<NamedStream>* streams) {
@@ -298,7 +303,7 @@ void AddStreams(std::string_view line, std::vector<NamedStream>* streams) {
     line.remove_prefix(stream.size());
     const std::string_view name = stream.substr(0, stream.find_first_of(" \t\r"));
     if (name.empty() || name.starts_with('#')) continue;
-    if (std::ranges::find(*streams, name, &NamedStream::first) != streams->end()) continue;
+    if (std::ranges::find(*streams, name, &NamedStream::name) != streams->end()) continue;
     int64_t values = 0;
     for (size_t at = name.size(); at < stream.size();) {
       at = stream.find_first_not_of(" \t\r", at);
@@ -306,7 +311,7 @@ void AddStreams(std::string_view line, std::vector<NamedStream>* streams) {
       ++values;
       at = std::min(stream.find_first_of(" \t\r", at), stream.size());
     }
-    streams->emplace_back(name, values);
+    streams->push_back({std::string(name), values, stream.find(':') != stream.npos});
   }
 }
 
@@ -371,18 +376,21 @@ Result<FoundDataset> FindCtf(const std::string& folder, const std::vector<std::s
     return InvalidArgument(path + ":1: has " + Counted(std::ssize(streams), "stream", "streams") +
                            ", but needs one of numbers and one of labels");
   }
-  const auto longer = std::ranges::max_element(streams, {}, &NamedStream::second);
-  const auto named = std::ranges::find(streams, "features", &NamedStream::first);
-  data.ctf_features = named == streams.end() ? longer->first : named->first;
+  const auto longer = std::ranges::max_element(streams, {}, &NamedStream::values);
+  const auto named = std::ranges::find(streams, "features", &NamedStream::name);
+  data.ctf_features = named == streams.end() ? longer->name : named->name;
   const auto label = std::ranges::find_if(
-      streams, [&](const auto& stream) { return stream.first != data.ctf_features; });
-  data.ctf_labels = label->first;
+      streams, [&](const auto& stream) { return stream.name != data.ctf_features; });
+  data.ctf_labels = label->name;
   ReaderRequest request;
   request.images = path;
   request.image_stream = data.ctf_features;
   request.label_stream = data.ctf_labels;
+  // Sparse labels name a class, and their largest one gives the number of classes.
+  if (label->sparse) request.classes = kMostClasses;
   KUMO_ASSIGN_OR_RETURN(const auto dataset, OpenCtf(request));
-  data.classes = ClassesOfNumbers(*dataset);
+  data.classes = label->sparse ? std::max(2, std::ranges::max(dataset->SampleClasses()) + 1)
+                               : ClassesOfNumbers(*dataset);
   found.form =
       "CNTK's text format, " + std::to_string(dataset->fields()[kImage].numbers()) +
       " numbers a sample, " +

@@ -129,6 +129,8 @@ TEST_F(DatasetFinderTest, NumbersAreClassesOrNumbers) {
   EXPECT_EQ(data.classes, 3);
   WriteText("onehot.txt", "|labels 0 1 |features 1.5 2 3\n|labels 1 0 |features 4 5 6\n");
   EXPECT_EQ(Find("onehot.txt").classes, 2);
+  WriteText("sparse.txt", "|labels 2:1 |features 1.5 2 3\n|labels 0:1 |features 4 5 6\n");
+  EXPECT_EQ(Find("sparse.txt").classes, 3);
   WriteText("numbers.txt", "|labels 0.5 |features 1 2\n|labels 7 |features 4 5\n");
   EXPECT_EQ(Find("numbers.txt").classes, 0);
   WriteText("one.txt", "|features 1 2\n");
