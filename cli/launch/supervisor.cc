@@ -92,10 +92,7 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
       }
       break;
     case Phase::kFailing:
-      if (id == kServer0 && cause_ && !cause_reason_.empty() && CodeOf(end) == cause_->code &&
-          end.reason.find(cause_reason_) != std::string::npos) {
-        cause_->words = Describe(id, end);
-      }
+      PreferServer0sWords();
       break;
     case Phase::kKilling:
       break;
@@ -135,11 +132,24 @@ void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs no
 void Supervisor::Fail(const ProcessId& id, const ProcessEnd& end, const std::string& remark,
                       TimeUs now, Actions* actions) {
   cause_ = FailureOf(end, Describe(id, end) + remark);
-  cause_reason_ = end.reason;
   phase_ = Phase::kFailing;
   deadline_ = now + settings_.failure_grace_us;
   CancelRestarts();
   SignalAll(SIGTERM, actions);
+}
+
+// Server 0 reports one of several processes that fail at the same time, not always the one that
+// ended first.
+void Supervisor::PreferServer0sWords() {
+  const Process& server = processes_.at(kServer0);
+  if (!cause_ || server.state != State::kEnded || CodeOf(server.end) != cause_->code) return;
+  for (const auto& [id, process] : processes_) {
+    if (id != kServer0 && process.state == State::kEnded && CodeOf(process.end) == cause_->code &&
+        !process.end.reason.empty() &&
+        server.end.reason.find(process.end.reason) != std::string::npos) {
+      cause_->words = Describe(kServer0, server.end);
+    }
+  }
 }
 
 Supervisor::Actions Supervisor::OnStopRequest(int signal, TimeUs now) {

@@ -16,7 +16,8 @@
 // - A request to stop goes to server 0 only, which saves and lets all processes leave; a second
 //   request kills.
 // - The launcher reports the first cause of a failure, whatever other processes report later, in
-//   the words of server 0 if these contain the cause: server 0 knows what to do next.
+//   the words of server 0 if these contain the report of a process that ended with the same exit
+//   code: server 0 knows what to do next.
 //
 // Used by one thread.
 #pragma once
@@ -129,6 +130,7 @@ class Supervisor {
   void OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now, Actions* actions);
   void Fail(const ProcessId& id, const ProcessEnd& end, const std::string& remark, TimeUs now,
             Actions* actions);
+  void PreferServer0sWords();
   std::string StopWords() const;
   void CancelRestarts();
   void SignalAll(int signal, Actions* actions);
@@ -147,7 +149,6 @@ class Supervisor {
   std::vector<std::string> killed_;
   int64_t checkpoint_ = -1;
   std::optional<Outcome> cause_;
-  std::string cause_reason_;  // the report of the process that failed
   std::vector<std::string> warnings_;
 };
 

@@ -172,6 +172,24 @@ TEST_F(SupervisorTest, TheCauseIsReportedInTheWordsOfServerZeroIfTheyContainIt) 
       "NaN; go back to round 3");
 }
 
+// All workers of a training that diverges fail in the same round, and server 0 knows of one.
+TEST_F(SupervisorTest, OfFailuresAtTheSameTimeServerZeroMayReportAnother) {
+  const std::string of_server = "worker-0: round 5, partition 0: NaN; go back to round 3";
+  const ProcessEnd first = Code(78, "round 5, partition 1: NaN");
+  const ProcessEnd second = Code(78, "round 5, partition 0: NaN");
+  End(kWorker1, first);
+  EndAll({kServer1}, Code(75, "the job failed"));
+  Supervisor other_order = supervisor_;
+  other_order.OnEnd(kWorker0, second, 1);
+  other_order.OnEnd(kServer0, Code(78, of_server), 1);
+  End(kServer0, Code(78, of_server));
+  End(kWorker0, second);
+  for (const Supervisor& supervisor : {supervisor_, other_order}) {
+    EXPECT_EQ(supervisor.outcome().words,
+              "server-0 ended with exit code 78 (bad configuration): " + of_server);
+  }
+}
+
 // A job of a week survives a failure a day; one that comes no further does not go on for ever.
 TEST_F(SupervisorTest, ALaterCheckpointThanAtTheLastFailureGivesAllRestartsBack) {
   for (int round = 10; round < 200; round += 10) {
