@@ -177,10 +177,10 @@ class Checker {
         schedule.milestones.end()) {
       Problem("schedule.milestones", " = " + WriteValue(schedule.milestones) + ": must ascend");
     }
-    if (schedule.unit == PositionUnit::kEpoch && schedule.warmup > e_.job.epochs) {
+    if (schedule.unit == PositionUnit::kEpoch && schedule.warmup >= e_.job.epochs) {
       Problem("schedule.warmup",
               " = " + WriteValue(schedule.warmup) +
-                  ": must be at most job.epochs = " + std::to_string(e_.job.epochs));
+                  ": must be below job.epochs = " + std::to_string(e_.job.epochs));
     }
     if (schedule.final_rate > schedule.learning_rate) {
       Problem("schedule.final_rate", " = " + WriteValue(schedule.final_rate) +

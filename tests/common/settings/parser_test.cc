@@ -190,6 +190,8 @@ TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
                                  "of it; set it to 3, or sync.minibatch to 32"));
   EXPECT_THAT(FirstProblem(head + "[sync]\nmode = gradient\nwarmup_samples = 5\n"),
               StartsWith(path_ + ":5: sync.warmup_samples = 5: must be 0 in gradient mode"));
+  EXPECT_THAT(FirstProblem(head, {"job.epochs=3", "schedule.warmup=3"}),
+              HasSubstr("schedule.warmup = 3: must be below job.epochs = 3"));
   EXPECT_THAT(FirstProblem(head, {"schedule.type=multistep"}),
               HasSubstr("schedule.milestones is empty"));
   EXPECT_THAT(FirstProblem(head, {"schedule.milestones=3,2"}), HasSubstr("must ascend"));
