@@ -18,7 +18,12 @@ enum class Isa { kBaseline, kV3, kV4 };
 inline Isa DetectIsa() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+#if defined(__clang__)
+  const bool f16c = true;  // Clang 14 cannot ask; every processor with AVX2 has it
+#else
+  const bool f16c = __builtin_cpu_supports("f16c");
+#endif
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c &&
                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&

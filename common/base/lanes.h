@@ -38,6 +38,8 @@ KUMO_ALWAYS_INLINE void StorePart(FloatPart part, float* to) {
   __builtin_memcpy(to, &part, sizeof(part));
 }
 
+KUMO_ALWAYS_INLINE IntPart BitsOf(FloatPart part) { return __builtin_bit_cast(IntPart, part); }
+
 // Non-temporal store, past the caches, for memory that is not read again soon: the cache line is
 // not fetched first. `to` is aligned to 64 bytes. Fence before another thread reads the memory.
 KUMO_ALWAYS_INLINE void StreamPart(FloatPart part, float* to) {
@@ -51,6 +53,34 @@ KUMO_ALWAYS_INLINE void StreamPart(FloatPart part, float* to) {
   __builtin_ia32_movntps(to, part);
 #else
   StorePart(part, to);
+#endif
+}
+
+// Stores lanes of -128 .. 127 as 16 bytes.
+KUMO_ALWAYS_INLINE void StoreBytes(const IntLanes& lanes, unsigned char* to) {
+#if defined(__x86_64__)
+#if defined(__AVX512F__)
+  typedef char Bytes __attribute__((vector_size(16)));
+  const auto bytes = __builtin_ia32_pmovdb512_mask(lanes.part[0], Bytes{}, -1);
+#elif defined(__AVX2__)
+  typedef int32_t Words __attribute__((vector_size(16)));
+  typedef int16_t Shorts __attribute__((vector_size(16)));
+  // Numbers 0-3 and 8-11, 4-7 and 12-15, as each half of the vectors is packed by itself.
+  const auto shorts = __builtin_ia32_packssdw256(lanes.part[0], lanes.part[1]);
+  Shorts halves[2];
+  __builtin_memcpy(halves, &shorts, sizeof(halves));
+  const auto mixed = __builtin_bit_cast(Words, __builtin_ia32_packsswb128(halves[0], halves[1]));
+  const Words bytes = __builtin_shufflevector(mixed, mixed, 0, 2, 1, 3);
+#else
+  const auto bytes =
+      __builtin_ia32_packsswb128(__builtin_ia32_packssdw128(lanes.part[0], lanes.part[1]),
+                                 __builtin_ia32_packssdw128(lanes.part[2], lanes.part[3]));
+#endif
+  __builtin_memcpy(to, &bytes, kLanes);
+#else
+  int32_t all[kLanes];
+  __builtin_memcpy(all, lanes.part, sizeof(all));
+  for (int l = 0; l < kLanes; ++l) to[l] = static_cast<unsigned char>(all[l]);
 #endif
 }
 

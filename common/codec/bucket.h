@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/base/lanes.h"
 #include "common/base/vector_loop.h"
 #include "common/codec/kernel.h"
 
@@ -25,42 +26,68 @@ namespace kumo::KUMO_ISA {
 constexpr size_t kBucket = kCodecBucket;
 constexpr float kLargestFloat = __FLT_MAX__;
 
+// The largest magnitude of floats by their bits: lane by lane over whole vectors, and over the
+// numbers behind them.
+struct AbsMax {
+  IntLanes lanes;
+  uint32_t rest = 0;
+
+  KUMO_ALWAYS_INLINE void Add(int p, FloatPart x) {
+    const IntPart magnitude = BitsOf(x) & static_cast<int32_t>(kMagnitudeBits);
+    lanes.part[p] = magnitude > lanes.part[p] ? magnitude : lanes.part[p];
+  }
+  KUMO_ALWAYS_INLINE void Add(float x) {
+    const uint32_t magnitude = BitsOf(x) & kMagnitudeBits;
+    rest = magnitude > rest ? magnitude : rest;
+  }
+  KUMO_ALWAYS_INLINE uint32_t Bits() const {
+    uint32_t all[kLanes];
+    __builtin_memcpy(all, lanes.part, sizeof(all));
+    for (int width = kLanes / 2; width > 0; width /= 2) {
+      for (int l = 0; l < width; ++l) all[l] = all[l] > all[l + width] ? all[l] : all[l + width];
+    }
+    return all[0] > rest ? all[0] : rest;
+  }
+};
+
 KUMO_ALWAYS_INLINE uint32_t AbsMaxBits(const float* x, size_t count) {
-  uint32_t top = 0;
+  AbsMax top;
   ForEachBlock(
       count,
       [&top, x](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
-        uint32_t most = top;
-        KUMO_VECTOR_LOOP
-        for (size_t i = begin; i < end; ++i) {
-          const uint32_t magnitude = BitsOf(x[i]) & kMagnitudeBits;
-          most = magnitude > most ? magnitude : most;
+        size_t i = begin;
+        for (; i + kLanes <= end; i += kLanes) {
+          for (int p = 0; p < kParts; ++p) top.Add(p, LoadPart(x + i + p * kPartLanes));
         }
-        top = most;
+        for (; i < end; ++i) top.Add(x[i]);
       },
       x);
-  return top;
+  return top.Bits();
 }
 
 // u = x + residual and the bits of the largest |u|.
 KUMO_ALWAYS_INLINE uint32_t AddResidual(const float* x, const float* residual, size_t count,
                                         float* u) {
-  uint32_t top = 0;
+  AbsMax top;
   ForEachBlock(
       count,
       [&top, x, residual, u](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
-        uint32_t most = top;
-        KUMO_VECTOR_LOOP
-        for (size_t i = begin; i < end; ++i) {
-          const float sum = x[i] + residual[i];
-          u[i] = sum;
-          const uint32_t magnitude = BitsOf(sum) & kMagnitudeBits;
-          most = magnitude > most ? magnitude : most;
+        size_t i = begin;
+        for (; i + kLanes <= end; i += kLanes) {
+          for (int p = 0; p < kParts; ++p) {
+            const size_t at = i + p * kPartLanes;
+            const FloatPart sum = LoadPart(x + at) + LoadPart(residual + at);
+            StorePart(sum, u + at);
+            top.Add(p, sum);
+          }
         }
-        top = most;
+        for (; i < end; ++i) {
+          u[i] = x[i] + residual[i];
+          top.Add(u[i]);
+        }
       },
       x, residual);
-  return top;
+  return top.Bits();
 }
 
 // Infinity and NaN are above any number by their bits.

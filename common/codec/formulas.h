@@ -76,14 +76,18 @@ struct Int8Formula {
     return scale < kLargestScale ? scale : kLargestScale;
   }
   KUMO_FORMULA static float InverseOf(float scale) { return scale > 0.0f ? 1.0f / scale : 0.0f; }
-  // kRound + the code of u. The low byte of the bits is the code as int8.
-  KUMO_FORMULA static float Shifted(float u, float inverse) {
-    float code = u * inverse;
-    code = code < 127.0f ? code : 127.0f;
-    code = code > -127.0f ? code : -127.0f;
+  // kRound + the code of u, for a number or a vector of them. The low byte of the bits is the code
+  // as int8.
+  template <typename T>
+  KUMO_FORMULA static T Shifted(T u, float inverse) {
+    const T largest = T{} + 127.0f;
+    T code = u * inverse;
+    code = code < largest ? code : largest;
+    code = code > -largest ? code : -largest;
     return code + kRound;
   }
-  KUMO_FORMULA static float ErrorOf(float u, float shifted, float scale) {
+  template <typename T>
+  KUMO_FORMULA static T ErrorOf(T u, T shifted, float scale) {
     return u - (shifted - kRound) * scale;
   }
 };

@@ -19,19 +19,32 @@ struct Int8 : Int8Formula {
     const float scale = ScaleOf(FloatOf(absmax_bits));
     const float inverse = InverseOf(scale);
     __builtin_memcpy(out, &scale, 4);
-    unsigned char* codes = out + 4;
-    if (residual == nullptr) {
-      KUMO_VECTOR_LOOP
-      for (size_t i = 0; i < count; ++i) {
-        codes[i] = static_cast<unsigned char>(BitsOf(Shifted(u[i], inverse)));
-      }
+    if (count == kBucket) {
+      EncodeCodes(u, scale, inverse, residual, out + 4);
       return;
     }
-    KUMO_VECTOR_LOOP
-    for (size_t i = 0; i < count; ++i) {
-      const float shifted = Shifted(u[i], inverse);
-      codes[i] = static_cast<unsigned char>(BitsOf(shifted));
-      residual[i] = ErrorOf(u[i], shifted, scale);
+    alignas(64) float padded[kBucket] = {};
+    alignas(64) float error[kBucket];
+    unsigned char codes[kBucket];
+    __builtin_memcpy(padded, u, count * sizeof(float));
+    EncodeCodes(padded, scale, inverse, residual == nullptr ? nullptr : error, codes);
+    __builtin_memcpy(out + 4, codes, count);
+    if (residual != nullptr) __builtin_memcpy(residual, error, count * sizeof(float));
+  }
+
+  // Of kBucket numbers.
+  KUMO_ALWAYS_INLINE static void EncodeCodes(const float* u, float scale, float inverse,
+                                             float* residual, unsigned char* codes) {
+    for (size_t i = 0; i < kBucket; i += kLanes) {
+      IntLanes integers;
+      for (int p = 0; p < kParts; ++p) {
+        const size_t at = i + p * kPartLanes;
+        const FloatPart x = LoadPart(u + at);
+        const FloatPart shifted = Shifted(x, inverse);
+        integers.part[p] = BitsOf(shifted) - static_cast<int32_t>(BitsOf(kRound));
+        if (residual != nullptr) StorePart(ErrorOf(x, shifted, scale), residual + at);
+      }
+      StoreBytes(integers, codes + i);
     }
   }
 

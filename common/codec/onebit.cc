@@ -89,7 +89,7 @@ struct OneBit : OneBitFormula {
     Levels levels;
     __builtin_memcpy(&levels, in, sizeof(levels));
     for (size_t line = 0; line < 2 * 64; line += 64) {
-      __builtin_prefetch(in + kBucketsAhead * Bytes(kBucket) + line);
+      PrefetchLine(in + kBucketsAhead * Bytes(kBucket) + line);
     }
     const FloatPart low = FloatPart{} + levels.low;
     const FloatPart high = FloatPart{} + levels.high;

@@ -98,6 +98,44 @@ TEST(Bf16, SaturatesInsteadOfOverflowing) {
   EXPECT_EQ(HalfOf(Named("bf16"), -std::numeric_limits<float>::max()), 0xff7f);
 }
 
+// Whole vectors take another path than single numbers.
+TEST(Fp16, AnArrayHasTheBitsOfItsSingleNumbersAtEveryLevel) {
+  std::vector<uint16_t> halves;
+  std::vector<float> edges;  // each value, the middle to the next one, and its neighbours
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    halves.push_back(static_cast<uint16_t>(bits));
+    if ((bits & 0x7fff) > 0x7bff) continue;
+    const double value = ValueOfBinary16(halves.back());
+    // Beyond the largest value the spacing stays the same.
+    const double next = (bits & 0x7fff) == 0x7bff ? std::copysign(65536.0, value)
+                                                  : ValueOfBinary16(halves.back() + 1);
+    const auto middle = static_cast<float>((value + next) / 2);
+    edges.insert(edges.end(), {static_cast<float>(value), middle, std::nextafter(middle, 0.0f),
+                               std::nextafter(middle, 2 * middle)});
+  }
+  edges.insert(edges.end(), {1e6f, -1e30f, 1e-40f, -1e-45f});
+  for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
+    if (isa > DetectIsa()) continue;
+    const Codec& fp16 = *AllCodecs(isa)[static_cast<size_t>(CodecId::kFp16) - 1];
+    std::vector<float> values(halves.size());
+    fp16.Decode(std::as_bytes(std::span(halves)), halves.size(), 0, values);
+    for (size_t i = 0; i < halves.size(); ++i) {
+      const double expected = ValueOfBinary16(halves[i]);
+      ASSERT_TRUE(static_cast<double>(values[i]) == expected ||
+                  (std::isnan(values[i]) && std::isnan(expected)))
+          << i;
+    }
+    std::vector<uint16_t> codes(edges.size());
+    std::vector<float> residual(edges.size(), -0.0f);  // x + -0 is x, also for x = -0
+    ASSERT_EQ(fp16.Encode(edges, residual, std::as_writable_bytes(std::span(codes))), -1);
+    for (size_t i = 0; i < edges.size(); ++i) {
+      const uint16_t half = HalfOf(fp16, edges[i]);
+      ASSERT_EQ(codes[i], half) << edges[i];
+      ASSERT_EQ(residual[i], edges[i] - FromHalf(fp16, half)) << edges[i];
+    }
+  }
+}
+
 TEST(Fp32, WritesLittleEndianNumbers) {
   EXPECT_EQ(Bytes(Named("fp32"), {1.0f, -2.5f}),
             (std::vector<uint8_t>{0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0}));
