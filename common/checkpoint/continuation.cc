@@ -9,6 +9,7 @@
 #include "common/checkpoint/manifest.h"
 #include "common/job/job_plan.h"
 #include "common/job/network_changes.h"
+#include "common/job/round_policy.h"
 #include "common/optimiser/optimiser.h"
 #include "common/settings/option_table.h"
 
@@ -36,14 +37,14 @@ struct Carried {
 
 Carried CarriedBy(const Experiment& e, const RoundPlan& last) {
   Carried carried;
-  const bool block = last.mode == SyncMode::kBlock;
+  const RoundPolicy policy(e);
   const std::string_view optimiser = TraitsOf(e.optimiser.type).state;
-  carried.rule = block ? TraitsOf(e.block).state : optimiser;
-  if (e.sync.mode == SyncMode::kBlock && !e.block.reset_local_state) carried.local = optimiser;
-  carried.residual = CarriesResidual(e);
-  carried.apart = block && TraitsOf(e.block).keeps_weights_apart;
+  carried.rule = last.local_steps ? TraitsOf(e.block).state : optimiser;
+  if (policy.carried().optimiser_slots > 0) carried.local = optimiser;
+  carried.residual = policy.carried().residual > 0;
+  carried.apart = last.local_steps && TraitsOf(e.block).keeps_weights_apart;
   carried.averaged = e.evaluation.average_samples > 0;
-  carried.copies = e.PullsDifferences();
+  carried.copies = policy.pulls_differences();
   carried.partitions = e.sync.partitions;
   return carried;
 }
@@ -98,7 +99,7 @@ Result<Comparison> Compare(const checkpoint::Manifest& manifest, const Experimen
 
 bool SameUntilNow(const Comparison& c, int64_t version) {
   return c.plan_then.SamplesAt(version) == c.plan_now.SamplesAt(version) &&
-         c.last_then.mode == c.last_now.mode && c.last_then.step == c.last_now.step &&
+         c.last_then.local_steps == c.last_now.local_steps && c.last_then.step == c.last_now.step &&
          c.last_then.full_precision == c.last_now.full_precision &&
          c.last_then.epoch == c.last_now.epoch;
 }
@@ -276,8 +277,8 @@ Status CheckPlaces(const checkpoint::Manifest& manifest, const JobSpec& spec,
   const auto last = [&](const JobPlan& plan) { return plan.Round(version - 1); };
   const auto place = [&](const JobPlan& plan) {
     const RoundPlan round = last(plan);
-    return std::tuple(round.epoch, round.ends_epoch, round.mode, round.step, round.full_precision,
-                      round.samples.begin);
+    return std::tuple(round.epoch, round.ends_epoch, round.local_steps, round.step,
+                      round.full_precision, round.samples.begin);
   };
   if (version >= 1 && version <= before.rounds() && version <= after.rounds() &&
       place(before) == place(after)) {

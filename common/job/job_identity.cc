@@ -156,20 +156,6 @@ wire::JobSpec SpecToWire(const JobSpec& spec) {
   return out;
 }
 
-bool CarriesResidual(const Experiment& experiment) {
-  return !CodecOf(experiment.sync.push_codec).lossless() && experiment.sync.error_feedback;
-}
-
-int CarriedArrays(const Experiment& experiment, const JobSpec& spec) {
-  return (CarriesResidual(experiment) ? 1 : 0) + spec.optimiser_slots;
-}
-
-int SlotsThatPartitionsCarry(const Experiment& experiment) {
-  const bool keeps =
-      experiment.sync.mode == SyncMode::kBlock && !experiment.block.reset_local_state;
-  return keeps ? TraitsOf(experiment.optimiser.type).slots : 0;
-}
-
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
   PlanSettings plan;
   plan.mode = experiment.sync.mode;
@@ -181,13 +167,6 @@ Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
   plan.epochs = experiment.job.epochs;
   plan.evaluate_every_epochs = experiment.evaluation.every_epochs;
   return JobPlan::Make(plan);
-}
-
-PushCodecs::PushCodecs(const Experiment::Sync& sync)
-    : quantised_(&CodecOf(sync.push_codec)), exact_(&CodecOf(CodecId::kFp32)) {}
-
-const Codec& PushCodecs::For(const RoundPlan& round, Segment segment) const {
-  return round.full_precision || segment == Segment::kStatistics ? *exact_ : *quantised_;
 }
 
 wire::Hello HelloOf(const JobIdentity& identity, const ProcessIdentity& process) {

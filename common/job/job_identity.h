@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/codec/codec.h"
 #include "common/job/job_plan.h"
 #include "common/job/metric_list.h"
 #include "common/job/parameter_layout.h"
@@ -67,29 +66,8 @@ struct JobSpec {
 Result<JobSpec> ParseSpec(const wire::JobSpec& spec);
 wire::JobSpec SpecToWire(const JobSpec& spec);
 
-// Arrays that a partition carries from round to round for each trained chunk: the codec's residual
-// (array 0, if the push codec is lossy and error feedback is on), then the local optimiser's slots
-// if they are not reset at each block.
-bool CarriesResidual(const Experiment& experiment);
-int CarriedArrays(const Experiment& experiment, const JobSpec& spec);
-// Slots of the local optimiser that a partition carries; JobSpec::optimiser_slots.
-int SlotsThatPartitionsCarry(const Experiment& experiment);
 // The plan, which every process works out for itself.
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec);
-
-// Codec of a contribution: sync.push_codec, but float32 in the warm-up and for statistics. Workers
-// encode with it, shards refuse a contribution in another one.
-class PushCodecs {
- public:
-  PushCodecs() = default;
-  explicit PushCodecs(const Experiment::Sync& sync);
-  const Codec& For(const RoundPlan& round, Segment segment) const;
-  const Codec& exact() const { return *exact_; }
-
- private:
-  const Codec* quantised_ = nullptr;
-  const Codec* exact_ = nullptr;
-};
 
 // A hello with the job, for CheckHello, and the sender; the role sets the other fields.
 wire::Hello HelloOf(const JobIdentity& identity, const ProcessIdentity& process);

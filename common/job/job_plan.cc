@@ -54,29 +54,29 @@ Result<JobPlan> JobPlan::Make(const PlanSettings& settings) {
   warmup = std::min(warmup, n * settings.epochs);
   const int whole = static_cast<int>(warmup / n);  // epochs in gradient mode
   const int64_t part = warmup % n;                 // and the start of one more
-  plan.AddStretch(0, whole, {0, n}, SyncMode::kGradient);
+  plan.AddStretch(0, whole, {0, n}, /*local_steps=*/false);
   if (part > 0) {
-    plan.AddStretch(whole, 1, {0, part}, SyncMode::kGradient);
+    plan.AddStretch(whole, 1, {0, part}, /*local_steps=*/false);
     plan.first_block_round_ = plan.rounds_;
-    plan.AddStretch(whole, 1, {part, n}, SyncMode::kBlock);
+    plan.AddStretch(whole, 1, {part, n}, /*local_steps=*/true);
   } else {
     plan.first_block_round_ = plan.rounds_;
   }
   const int rest = whole + (part > 0 ? 1 : 0);
-  plan.AddStretch(rest, settings.epochs - rest, {0, n}, SyncMode::kBlock);
+  plan.AddStretch(rest, settings.epochs - rest, {0, n}, /*local_steps=*/true);
   return plan;
 }
 
-void JobPlan::AddStretch(int first_epoch, int64_t repeats, Range samples, SyncMode mode) {
+void JobPlan::AddStretch(int first_epoch, int64_t repeats, Range samples, bool local_steps) {
   if (repeats <= 0) return;
   Stretch stretch;
   stretch.first_round = rounds_;
   stretch.repeats = repeats;
   stretch.first_epoch = first_epoch;
   stretch.samples = samples;
-  stretch.mode = mode;
-  stretch.samples_per_round = int64_t{settings_.partitions} * settings_.minibatch *
-                              (mode == SyncMode::kBlock ? settings_.block : 1);
+  stretch.local_steps = local_steps;
+  stretch.samples_per_round =
+      int64_t{settings_.partitions} * settings_.minibatch * (local_steps ? settings_.block : 1);
   stretch.rounds_per_repeat =
       (samples.size() + stretch.samples_per_round - 1) / stretch.samples_per_round;
   rounds_ += stretch.rounds_per_repeat * repeats;
@@ -94,14 +94,14 @@ RoundPlan JobPlan::Round(int64_t round) const {
   RoundPlan plan;
   plan.round = round;
   plan.epoch = stretch->first_epoch + static_cast<int>(repeat);
-  plan.mode = stretch->mode;
+  plan.local_steps = stretch->local_steps;
   plan.samples.begin = stretch->samples.begin + within * stretch->samples_per_round;
   plan.samples.end =
       std::min(plan.samples.begin + stretch->samples_per_round, stretch->samples.end);
   plan.first_sample = plan.epoch * settings_.train_samples + plan.samples.begin;
   plan.full_precision = plan.first_sample < settings_.warmup_samples;
   plan.ends_epoch = plan.samples.end == settings_.train_samples;
-  plan.step = round + 1 - (plan.mode == SyncMode::kBlock ? first_block_round_ : 0);
+  plan.step = round + 1 - (plan.local_steps ? first_block_round_ : 0);
   return plan;
 }
 

@@ -35,13 +35,16 @@ struct PlanSettings {
 
 struct RoundPlan {
   int64_t round = 0;
-  int epoch = 0;                        // counted from 0
-  SyncMode mode = SyncMode::kGradient;  // of this round: kGradient in block mode's warm-up
-  bool full_precision = false;          // in the warm-up: pushes are not quantised
-  Range samples;                        // positions in the epoch's permutation
-  int64_t first_sample = 0;             // samples of the whole job before this round
+  int epoch = 0;  // counted from 0
+  // Whether a partition trains a block of minibatches with its own optimiser, and contributes the
+  // way of its weights. Otherwise it contributes the gradient of one minibatch: always in gradient
+  // mode, and in block mode's warm-up.
+  bool local_steps = false;
+  bool full_precision = false;  // in the warm-up: pushes are not quantised
+  Range samples;                // positions in the epoch's permutation
+  int64_t first_sample = 0;     // samples of the whole job before this round
   bool ends_epoch = false;
-  int64_t step = 1;  // rounds of this mode so far, this one included
+  int64_t step = 1;  // rounds of this kind (local_steps) so far, this one included
 };
 
 class JobPlan {
@@ -70,6 +73,11 @@ class JobPlan {
   int64_t LargestMinibatch() const {
     return std::min<int64_t>(settings_.minibatch, LargestSlice());
   }
+  // The samples of one step of the round's optimiser, a server's or a partition's; the
+  // learning-rate schedule is told of them.
+  int64_t SamplesPerStep(const RoundPlan& round) const {
+    return round.local_steps ? LargestMinibatch() : round.samples.size();
+  }
   // The samples of the smallest part of a minibatch of any round, such as the rest of a slice that
   // is not a multiple of `part`, the samples of most parts.
   int64_t SmallestPart(int part) const;
@@ -88,9 +96,9 @@ class JobPlan {
     int first_epoch = 0;
     Range samples;  // of the epoch's permutation, in each repeat
     int64_t samples_per_round = 0;
-    SyncMode mode = SyncMode::kGradient;
+    bool local_steps = false;
   };
-  void AddStretch(int first_epoch, int64_t repeats, Range samples, SyncMode mode);
+  void AddStretch(int first_epoch, int64_t repeats, Range samples, bool local_steps);
 
   PlanSettings settings_;
   std::vector<Stretch> stretches_;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "common/codec/codec.h"
+#include "common/job/round_policy.h"
 #include "common/job/shard_map.h"
-#include "common/optimiser/optimiser.h"
 
 namespace kumo {
 namespace {
@@ -23,22 +23,6 @@ int64_t LargestPart(const ShardMap& map) {
   return largest;
 }
 
-// Slots of the rule, or of the warm-up's rule if that has more.
-int64_t RuleSlots(const Experiment& experiment) {
-  const bool block = experiment.sync.mode == SyncMode::kBlock;
-  int slots = block ? TraitsOf(experiment.block).slots : 0;
-  if (!block || experiment.sync.warmup_samples > 0) {
-    slots = std::max(slots, TraitsOf(experiment.optimiser.type).slots);
-  }
-  return slots;
-}
-
-// Vectors of weights in a version.
-int64_t WeightVectors(const Experiment& experiment) {
-  return 1 + (experiment.KeepsWeightsApart(experiment.sync.mode) ? 1 : 0) +
-         (experiment.PullsDifferences() ? 1 : 0);
-}
-
 }  // namespace
 
 int64_t ContributionBytes(const Experiment& experiment, int64_t numbers) {
@@ -48,10 +32,9 @@ int64_t ContributionBytes(const Experiment& experiment, int64_t numbers) {
 }
 
 int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters) {
-  const int64_t carried =
-      (CarriesResidual(experiment) ? 1 : 0) + SlotsThatPartitionsCarry(experiment);
-  const int64_t arrays =
-      WeightVectors(experiment) + RuleSlots(experiment) + experiment.sync.partitions * carried;
+  const RoundPolicy policy(experiment);
+  const int64_t arrays = policy.version_vectors() + policy.rule_slots() +
+                         int64_t{experiment.sync.partitions} * policy.carried().count();
   return parameters * arrays * kFloat;
 }
 
@@ -59,8 +42,9 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
   const ShardMap map(spec.layout, std::clamp(servers, 1, kMaxServers),
                      experiment.cluster.chunk_kib * 1024);
   const int64_t part = LargestPart(map);
-  const int64_t slots = RuleSlots(experiment);
-  const int64_t starts = WeightVectors(experiment);
+  const RoundPolicy policy(experiment);
+  const int64_t slots = policy.rule_slots();
+  const int64_t starts = policy.version_vectors();
   const bool twice = experiment.cluster.replicas > 1 && servers > 1;
   const char* const shared_out = servers > 1 ? "network.file" : "network.file, cluster.servers";
 
@@ -79,7 +63,7 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
            "sync.partitions, sync.push_codec");
   need.Add("their sum", {part});
   need.Add("carried state while it is saved",
-           {part, CarriedArrays(experiment, spec), experiment.sync.partitions},
+           {part, policy.carried().count(), experiment.sync.partitions},
            "sync.partitions, sync.push_codec, block.reset_local_state");
   need.Add("a checkpoint that is written", {part, starts + slots}, "");
   if (twice) {

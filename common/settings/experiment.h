@@ -121,25 +121,10 @@ struct Experiment {
     double average_samples = 0;  // of the weights' moving average; 0: none
   } evaluation;
 
-  // True if the servers keep other weights for the evaluation after a round of that mode than the
-  // next round starts from.
-  bool KeepsWeightsApart(SyncMode mode) const {
-    return evaluation.average_samples > 0 ||
-           (mode == SyncMode::kBlock && TraitsOf(block).keeps_weights_apart);
-  }
-
   // job.patience in epochs; the setting counts evaluated epochs.
   int PatienceInEpochs() const {
     return job.patience * (evaluation.every_epochs > 1 ? evaluation.every_epochs : 1);
   }
-
-  // True if pulls tell workers how the weights have moved, so that workers hold a copy that differs
-  // from the servers' weights by what the codec has lost.
-  bool PullsDifferences() const { return !CodecOf(sync.pull_codec).codes_weights(); }
-
-  // True if workers evaluate other weights after a round of that mode than the next round starts
-  // from.
-  bool EvaluatesApart(SyncMode mode) const { return KeepsWeightsApart(mode) || PullsDifferences(); }
 
   struct CheckpointOptions {    // [checkpoint]
     int64_t every_rounds = 0;   // 0: not by rounds

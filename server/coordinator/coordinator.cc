@@ -6,6 +6,7 @@
 
 #include <glog/logging.h>
 
+#include "common/job/round_policy.h"
 #include "server/protocol/messages.h"
 
 namespace kumo {
@@ -17,7 +18,7 @@ Coordinator::Coordinator(CoordinatorStart start, std::optional<checkpoint::Manif
 void Coordinator::OnSpec(const JobPlan& plan, const ShardMap& map, const JobSpec& spec) {
   job_.plan = plan;
   job_.manifests.OnSpec(map, spec);
-  job_.leasing.SetCarriesState(CarriedArrays(job_.start.experiment, spec) > 0);
+  job_.leasing.SetCarriesState(RoundPolicy(job_.start.experiment).carried().count() > 0);
   job_.progress.OnSpec(plan, spec, generation().start_version);
 }
 

@@ -29,7 +29,7 @@ void AddFigures(const std::vector<MetricFigure>& figures,
 // --- Rate.
 
 bool TrainingRate::AreAlike(const RoundPlan& a, const RoundPlan& b) {
-  return a.mode == b.mode && a.full_precision == b.full_precision;
+  return a.local_steps == b.local_steps && a.full_precision == b.full_precision;
 }
 
 void TrainingRate::OnClosed(const RoundPlan& round, TimeUs now) {
@@ -366,9 +366,8 @@ void TrainingProgress::DescribePlan(TimeUs now, int64_t version, const JobPlan& 
 std::optional<double> TrainingProgress::LearningRateAt(const JobPlan& plan,
                                                        const RoundPlan& round) const {
   if (!schedule_) return std::nullopt;
-  const int64_t step =
-      round.mode == SyncMode::kBlock ? plan.LargestMinibatch() : round.samples.size();
-  return std::strtod(WriteValue(schedule_->RateAt(round.first_sample, step)).c_str(), nullptr);
+  const float rate = schedule_->RateAt(round.first_sample, plan.SamplesPerStep(round));
+  return std::strtod(WriteValue(rate).c_str(), nullptr);
 }
 
 // The remaining time, by the rate of the remaining rounds. During a warm-up their rate is not known

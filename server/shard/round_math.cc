@@ -50,6 +50,7 @@ Result<RoundMath> RoundMath::Make(const Experiment& experiment, const JobPlan& p
                                   const JobSpec& spec, int64_t shard_bytes) {
   RoundMath math;
   math.plan_ = plan;
+  math.policy_ = RoundPolicy(experiment);
   math.layout_ = spec.layout;
   math.metrics_ = spec.metrics;
   math.weight_decay_ = experiment.optimiser.weight_decay;
@@ -65,20 +66,13 @@ Result<RoundMath> RoundMath::Make(const Experiment& experiment, const JobPlan& p
   math.average_rule_ = evaluated(MakeAverageRule());
   KUMO_ASSIGN_OR_RETURN(math.schedule_,
                         Schedule::Make(experiment.schedule, of.train_samples, of.epochs));
-  math.push_codecs_ = PushCodecs(experiment.sync);
-  const Codec& pull_codec = CodecOf(experiment.sync.pull_codec);
-  if (!pull_codec.lossless()) math.pull_codec_ = &pull_codec;
   return math;
 }
 
 const std::shared_ptr<const Rule>& RoundMath::RuleFor(const RoundPlan& round,
                                                       Segment segment) const {
   if (segment == Segment::kStatistics) return average_rule_;
-  return round.mode == SyncMode::kGradient ? gradient_rule_ : block_rule_;
-}
-
-const Codec* RoundMath::PullCodec(Segment segment) const {
-  return segment == Segment::kStatistics ? nullptr : pull_codec_;
+  return round.local_steps ? block_rule_ : gradient_rule_;
 }
 
 Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Message& push) const {
@@ -102,7 +96,7 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
     contribution.samples = 0;
   }
   if (contribution.samples == 0) return contribution;
-  const Codec& codec = push_codecs_.For(round, chunk.segment);
+  const Codec& codec = policy_.PushCodec(round, chunk.segment);
   if (header.codec() != static_cast<uint32_t>(codec.id())) {
     return InvalidArgument(SubjectOf(header) + ": codec " + std::to_string(header.codec()) +
                            " instead of " + std::string(codec.name()));
@@ -139,20 +133,16 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
     work->info.average_share =
         AverageShare(average_samples_, plan_.SamplesAt(work->round + 1), work->info.samples);
   }
-  work->pull_codec = PullCodec(chunk.segment);
-  bool differences = work->pull_codec != nullptr && !work->pull_codec->codes_weights();
-  if (differences && round.full_precision) {  // a warm-up is in full precision both ways
-    differences = false;
-    work->pull_codec = nullptr;
-  }
+  work->pull_codec = policy_.PullCodec(round, chunk.segment);
+  const bool differences = work->pull_codec != nullptr && policy_.pulls_differences();
   work->next = NextArrays(*work->rule, round.step, differences, current, previous);
   work->current = *current;
   work->stream = stream_;
 }
 
 Status RoundMath::CodeStart(const Chunk& chunk, int64_t number, Version* version) const {
-  const Codec* const codec = PullCodec(chunk.segment);
-  if (codec == nullptr || !codec->codes_weights()) return OkStatus();
+  const Codec* const codec = policy_.PullCodec(chunk.segment);
+  if (codec == nullptr || policy_.pulls_differences()) return OkStatus();
   CodedNumbers coded = EncodeForPulls(*codec, *version->start);
   KUMO_RETURN_IF_ERROR(CheckFits(chunk, number, coded.first_bad));
   version->coded = std::move(coded.bytes);
@@ -164,7 +154,7 @@ Status RoundMath::CheckFits(const Chunk& chunk, int64_t number, int64_t first_ba
   const int tensor = layout_.TensorAt(chunk.range.begin + first_bad);
   return OutOfRange("the weights after " + std::to_string(number) + " rounds: tensor " +
                     (tensor < 0 ? "?" : layout_.tensors()[tensor].name) + " has become " +
-                    pull_codec_->DescribeMisfit() +
+                    policy_.PullCodec(chunk.segment)->DescribeMisfit() +
                     " (sync.pull_codec); a lower schedule.learning_rate usually helps");
 }
 

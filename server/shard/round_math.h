@@ -15,6 +15,7 @@
 #include "common/job/job_plan.h"
 #include "common/job/metric_list.h"
 #include "common/job/parameter_layout.h"
+#include "common/job/round_policy.h"
 #include "common/job/shard_map.h"
 #include "common/optimiser/optimiser.h"
 #include "common/optimiser/schedule.h"
@@ -35,8 +36,7 @@ class RoundMath {
 
   const JobPlan& plan() const { return plan_; }
   int partitions() const { return plan_.settings().partitions; }
-  // The codec of pulls of a segment's start; null: float32.
-  const Codec* PullCodec(Segment segment) const;
+  const RoundPolicy& policy() const { return policy_; }
 
   // The contribution to a chunk in a PUSH, whose round and partition are within the plan.
   // InvalidArgument if samples, codec, length or elements do not fit the round.
@@ -58,6 +58,7 @@ class RoundMath {
   const std::shared_ptr<const Rule>& RuleFor(const RoundPlan& round, Segment segment) const;
 
   JobPlan plan_;
+  RoundPolicy policy_;
   ParameterLayout layout_;
   MetricList metrics_;
   float weight_decay_ = 0.0f;   // of the decayed segment
@@ -66,8 +67,6 @@ class RoundMath {
   std::optional<Schedule> schedule_;
   // Shared, since work under way may outlive the shard.
   std::shared_ptr<const Rule> gradient_rule_, block_rule_, average_rule_;
-  PushCodecs push_codecs_;
-  const Codec* pull_codec_ = nullptr;  // null: float32
 };
 
 // The arrays of the version after `current`, for a rule to write, and the slots that go on with it,

@@ -20,11 +20,10 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardPlace& place, const Experi
     replica_sender.emplace(place.index, place.servers, chunk_bytes);
   }
   return std::unique_ptr<Shard>(new Shard(place, std::move(map), std::move(math),
-                                          CarriedArrays(experiment, spec),
                                           std::move(replica_sender), std::move(observer)));
 }
 
-Shard::Shard(const ShardPlace& place, ShardMap map, RoundMath math, int carried_arrays,
+Shard::Shard(const ShardPlace& place, ShardMap map, RoundMath math,
              std::optional<ReplicaSender> replica_sender, VersionObserver observer)
     : place_(place),
       map_(std::move(map)),
@@ -32,8 +31,8 @@ Shard::Shard(const ShardPlace& place, ShardMap map, RoundMath math, int carried_
       directives_(std::move(observer), math_.partitions()),
       replica_sender_(std::move(replica_sender)) {
   for (const Chunk& chunk : map_.ServerChunks(place_.index)) {
-    parts_.push_back(
-        {ShardChunk(chunk, &math_), CarriedStates(chunk, math_.partitions(), carried_arrays)});
+    parts_.push_back({ShardChunk(chunk, &math_),
+                      CarriedStates(chunk, math_.partitions(), math_.policy().carried().count())});
   }
 }
 

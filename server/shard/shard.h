@@ -111,8 +111,7 @@ class Shard {
     CarriedStates carried;
   };
 
-  // carried_arrays: as CarriedStates.
-  Shard(const ShardPlace& place, ShardMap map, RoundMath math, int carried_arrays,
+  Shard(const ShardPlace& place, ShardMap map, RoundMath math,
         std::optional<ReplicaSender> replica_sender, VersionObserver observer);
   Result<Part*> Find(const wire::Header& header);
 

@@ -235,7 +235,7 @@ void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive
   if (Buggify(RareWay::kAnswerDropped)) return;
   header.set_type(wire::CHUNK);
   header.set_round(version);
-  const Codec* const codec = asked->coded ? math_->PullCodec(chunk_.segment) : nullptr;
+  const Codec* const codec = asked->coded ? math_->policy().PullCodec(chunk_.segment) : nullptr;
   const bool difference = codec != nullptr && !codec->codes_weights();
   if (pull.vector == wire::START && codec != nullptr && (!difference || pull.base == version - 1)) {
     header.set_codec(static_cast<uint32_t>(codec->id()));

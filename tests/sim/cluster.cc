@@ -16,6 +16,7 @@
 
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/resume_point.h"
+#include "common/job/round_policy.h"
 #include "server/disks/generation_file.h"
 #include "tests/common/job/loss_and_accuracy.h"
 #include "tests/sim/processes.h"
@@ -71,10 +72,7 @@ JobSpec Cluster::Spec() const {
   spec.metrics = test::LossAndAccuracy();
   spec.train_samples = settings_.train_samples;
   spec.validation_samples = settings_.validation_samples;
-  spec.optimiser_slots = settings_.experiment.block.reset_local_state ||
-                                 settings_.experiment.sync.mode == SyncMode::kGradient
-                             ? 0
-                             : 1;
+  spec.optimiser_slots = RoundPolicy(settings_.experiment).carried().optimiser_slots;
   return spec;
 }
 
@@ -219,9 +217,8 @@ void Cluster::StartWorker(int index, uint64_t incarnation) {
   settings.device = "fake";
   settings.process = {"sim", 0, incarnation, "sim", now_ / kMillisecond};
   worker->session = Session::Make(std::move(settings), Now(*worker)).value();
-  worker->trainer =
-      std::make_unique<FakeTrainer>(settings_.experiment.job.seed, &worker->session->shape(),
-                                    Spec(), CarriesResidual(settings_.experiment));
+  worker->trainer = std::make_unique<FakeTrainer>(settings_.experiment.job.seed,
+                                                  &worker->session->shape(), Spec());
   workers_[worker->session->peer_name()] = worker;
   worker_names_[index] = worker->session->peer_name();
   Tick(worker);

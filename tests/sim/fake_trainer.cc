@@ -19,8 +19,8 @@ Payload Pack(std::span<const float> numbers) {
 
 }  // namespace
 
-FakeTrainer::FakeTrainer(uint64_t seed, const JobShape* shape, const JobSpec& spec, bool residual)
-    : seed_(seed), shape_(shape), spec_(spec), residual_(residual) {
+FakeTrainer::FakeTrainer(uint64_t seed, const JobShape* shape, const JobSpec& spec)
+    : seed_(seed), shape_(shape), spec_(spec) {
   for (auto& vector : vectors_) vector.resize(spec_.layout.size());
 }
 
@@ -49,8 +49,7 @@ void FakeTrainer::Install(const InstallAction& install) {
 
 void FakeTrainer::Adopt(const AdoptAction& adopt) {
   auto& arrays = carried_[adopt.partition];
-  const size_t count = (residual_ ? 1 : 0) + size_t(spec_.optimiser_slots);
-  arrays.assign(count, std::vector<float>(spec_.layout.size()));
+  arrays.assign(shape_->policy.carried().count(), std::vector<float>(spec_.layout.size()));
   for (const auto& array : adopt.arrays) {
     const Range range = shape_->map.chunks()[array.chunk].range;
     std::memcpy(arrays[array.index].data() + range.begin, array.payload.bytes.data(),
@@ -59,6 +58,7 @@ void FakeTrainer::Adopt(const AdoptAction& adopt) {
 }
 
 TrainedBlock FakeTrainer::Train(const TrainAction& train) {
+  const CarriedArrays& carried = shape_->policy.carried();
   auto& arrays = carried_.at(train.partition);
   const Range samples = shape_->plan.PartitionSamples(train.round, train.partition);
   Rng rng(seed_, RngPurpose::kSimulation, train.partition, train.round.round);
@@ -80,9 +80,9 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
                      1000u) /
                  1000.0f;
     }
-    for (int s = 0; s < spec_.optimiser_slots; ++s) {
+    for (int s = 0; s < carried.optimiser_slots; ++s) {
       if (!chunk.trained()) break;
-      auto& slot = arrays[(residual_ ? 1 : 0) + s];
+      auto& slot = arrays[carried.first_slot() + s];
       for (size_t i = 0; i < n; ++i) {
         const size_t at = chunk.range.begin + i;
         slot[at] = 0.5f * slot[at] + x[i];
@@ -93,9 +93,9 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
       block.contributions.push_back({});
       continue;
     }
-    const Codec& codec = shape_->push_codecs.For(train.round, chunk.segment);
+    const Codec& codec = shape_->policy.PushCodec(train.round, chunk.segment);
     std::span<float> residual;
-    if (residual_ && !codec.lossless()) {
+    if (carried.residual > 0 && !codec.lossless()) {
       residual = std::span<float>(arrays[0]).subspan(chunk.range.begin, n);
     }
     auto coded = std::make_shared<std::vector<std::byte>>(codec.EncodedBytes(n));

@@ -16,7 +16,7 @@ namespace kumo::sim {
 class FakeTrainer {
  public:
   // shape is borrowed for life.
-  FakeTrainer(uint64_t seed, const JobShape* shape, const JobSpec& spec, bool residual);
+  FakeTrainer(uint64_t seed, const JobShape* shape, const JobSpec& spec);
 
   std::vector<Payload> InitialWeights() const;
   void Install(const InstallAction& install);
@@ -29,7 +29,6 @@ class FakeTrainer {
   uint64_t seed_;
   const JobShape* shape_;
   JobSpec spec_;
-  bool residual_;
   std::vector<float> vectors_[2];                           // START, WEIGHTS
   std::map<int, std::vector<std::vector<float>>> carried_;  // partition -> slot -> flat vector
 };

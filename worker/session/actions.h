@@ -20,7 +20,7 @@ namespace kumo {
 // A chunk of one of the arrays that a partition carries from round to round.
 struct CarriedArray {
   int chunk = 0;
-  int index = 0;    // of CarriedArrays
+  int index = 0;    // as CarriedArrays numbers them
   Payload payload;  // float32
 };
 

@@ -52,7 +52,7 @@ void Computation::SendInitial(InitialWeights weights, WorkerStepContext* context
 void Computation::Push(int chunk, Payload payload, const MetricSums* metrics,
                        WorkerStepContext* context) {
   const RoundPlan round = shape_->plan.Round(round_);
-  const Codec& codec = shape_->push_codecs.For(round, shape_->map.chunks()[chunk].segment);
+  const Codec& codec = shape_->policy.PushCodec(round, shape_->map.chunks()[chunk].segment);
   wire::Header header;
   header.set_type(wire::PUSH);
   header.set_round(round_);

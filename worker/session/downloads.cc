@@ -78,7 +78,7 @@ void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepCont
     header.set_vector(vector);
     header.set_chunk(chunk.index);
     header.set_round(version);
-    if (shape_->pulls_differences && vector == wire::START && installed >= 0) {
+    if (shape_->policy.pulls_differences() && vector == wire::START && installed >= 0) {
       header.set_base(installed);
     }
     context->Ask(chunk.server, std::move(header));
@@ -100,7 +100,7 @@ void StateDownload::AskFor(int partition, const Lease& lease, WorkerStepContext*
   if (lease.round == 0 || !asked_.insert(partition).second) return;
   for (const Chunk& chunk : shape_->map.chunks()) {
     if (!chunk.trained()) continue;
-    for (int array = 0; array < shape_->carried_arrays; ++array) {
+    for (int array = 0; array < shape_->policy.carried().count(); ++array) {
       if (states_.contains({partition, chunk.index, array})) continue;
       wire::Header header;
       header.set_type(wire::GET_STATE);

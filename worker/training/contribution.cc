@@ -16,9 +16,9 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, const 
     places.push_back(end);
     asked_[chunk.index] = chunk.frozen();
     if (chunk.frozen()) continue;
-    encoding.codec = &shape.push_codecs.For(round, chunk.segment);
+    encoding.codec = &shape.policy.PushCodec(round, chunk.segment);
     encoding.n = chunk.range.size();
-    if (round.mode == SyncMode::kBlock || chunk.segment == Segment::kStatistics) {
+    if (round.local_steps || chunk.segment == Segment::kStatistics) {
       encoding.x = vectors.base + begin;
       encoding.minus = vectors.weights + begin;
     } else {

@@ -10,6 +10,7 @@
 #include "common/base/memory_budget.h"
 #include "common/job/fields.h"
 #include "common/job/job_identity.h"
+#include "common/job/round_policy.h"
 #include "common/job/server_memory.h"
 #include "data/open_datasets.h"
 #include "models/backend/cpu/cpu_backend.h"
@@ -61,15 +62,15 @@ Result<int64_t> NetBytes(const model::Network& network, const Experiment& experi
 void AddVectors(const Experiment& experiment, const JobSpec& spec, int64_t optimiser_slots,
                 int64_t partitions, MemoryNeed* need) {
   const int64_t vector = spec.layout.size() * kFloat;
-  const bool apart = experiment.EvaluatesApart(experiment.sync.mode);
-  need->Add("weights and gradients", {vector, apart ? 4 : 3}, "network.file");
+  const RoundPolicy policy(experiment);
+  need->Add("weights and gradients", {vector, policy.evaluates_apart() ? 4 : 3}, "network.file");
   if (experiment.sync.minibatch_parts > 1) {
     need->Add("sum of the parts' gradients", {vector}, "sync.minibatch_parts");
   }
-  if (experiment.sync.mode == SyncMode::kBlock && spec.optimiser_slots == 0) {
+  if (policy.resets_local_state()) {
     need->Add("local optimiser state", {vector, optimiser_slots}, "optimiser.type");
   }
-  need->Add("carried state of partitions", {vector, CarriedArrays(experiment, spec), partitions},
+  need->Add("carried state of partitions", {vector, policy.carried().count(), partitions},
             "sync.partitions, sync.push_codec, block.reset_local_state");
 }
 
@@ -82,7 +83,7 @@ void AddMessages(const Experiment& experiment, const JobSpec& spec, int64_t part
             "sync.push_codec, sync.partitions");
   need->Add("weights received", {vector, 2}, "network.file");
   need->Add("carried state while it is saved",
-            {vector, CarriedArrays(experiment, spec), partitions},
+            {vector, RoundPolicy(experiment).carried().count(), partitions},
             "sync.partitions, sync.push_codec, block.reset_local_state");
 }
 
@@ -149,7 +150,6 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
   const std::unique_ptr<Optimiser> optimiser = MakeOptimiser(experiment.optimiser);
   JobSpec spec;
   KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(plan.tensors()));
-  spec.optimiser_slots = SlotsThatPartitionsCarry(experiment);
 
   const bool on_cpu = experiment.network.device.is_cpu();
   const int64_t partitions =

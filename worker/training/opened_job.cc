@@ -6,6 +6,7 @@
 
 #include <glog/logging.h>
 
+#include "common/job/round_policy.h"
 #include "data/content_hash.h"
 #include "data/data_summary.h"
 #include "data/open_datasets.h"
@@ -113,7 +114,7 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& netwo
   KUMO_ASSIGN_OR_RETURN(spec.validation.hash, ContentHash(validation));
   spec.train.name = train.name();
   spec.validation.name = validation.name();
-  spec.optimiser_slots = SlotsThatPartitionsCarry(experiment);
+  spec.optimiser_slots = RoundPolicy(experiment).carried().optimiser_slots;
   const std::span<const std::string> names = train.class_names();
   std::span<const float> mean;
   // A mean from data.mean is a setting, which checkpoints record anyway.

@@ -16,9 +16,9 @@ size_t BytesOf(Range range) { return static_cast<size_t>(range.size()) * sizeof(
 void PartitionArrays::Adopt(const AdoptAction& adopt, const ShardMap& map) {
   Arrays& arrays = held_[adopt.partition] = {};
   const int64_t size = layout_.size();
-  if (has_residual_) arrays.residual = {*backend_, size, "a partition's residual"};
-  arrays.optimiser = {*backend_, slots_ * size, "a partition's optimiser state"};
-  const int first_slot = has_residual_ ? 1 : 0;
+  if (kinds_.residual > 0) arrays.residual = {*backend_, size, "a partition's residual"};
+  arrays.optimiser = {*backend_, kinds_.optimiser_slots * size, "a partition's optimiser state"};
+  const int first_slot = kinds_.first_slot();
   for (const CarriedArray& array : adopt.arrays) {
     float* const vector = array.index < first_slot
                               ? arrays.residual.data()
@@ -36,8 +36,8 @@ int PartitionArrays::Next(int partition) const {
 Status PartitionArrays::AppendTo(const Arrays& arrays, const ShardMap& map,
                                  TrainedBlock* block) const {
   std::vector<const float*> vectors;
-  if (has_residual_) vectors.push_back(arrays.residual.data());
-  for (int i = 0; i < slots_; ++i) {
+  if (kinds_.residual > 0) vectors.push_back(arrays.residual.data());
+  for (int i = 0; i < kinds_.optimiser_slots; ++i) {
     vectors.push_back(arrays.optimiser.data() + i * layout_.size());
   }
   for (const Chunk& chunk : map.chunks()) {

@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/job/parameter_layout.h"
+#include "common/job/round_policy.h"
 #include "common/job/shard_map.h"
 #include "models/backend/backend.h"
 #include "models/backend/device_array.h"
@@ -23,13 +24,12 @@ class PartitionArrays {
     DeviceArray<float> optimiser;  // all slots; empty if the local optimiser is reset
   };
 
-  // residual, slots: the arrays that each partition carries. layout and backend must outlive this
-  // object.
-  PartitionArrays(bool residual, int slots, const ParameterLayout* layout, Backend* backend)
-      : has_residual_(residual), slots_(slots), layout_(*layout), backend_(backend) {}
+  // carried: the arrays of each partition. layout and backend must outlive this object.
+  PartitionArrays(const CarriedArrays& carried, const ParameterLayout* layout, Backend* backend)
+      : kinds_(carried), layout_(*layout), backend_(backend) {}
 
   // Number of arrays per partition.
-  int count() const { return (has_residual_ ? 1 : 0) + slots_; }
+  int count() const { return kinds_.count(); }
   // Adds a partition with its carried state; arrays that are not listed are zero.
   void Adopt(const AdoptAction& adopt, const ShardMap& map);
   void Drop(int partition) { held_.erase(partition); }
@@ -42,8 +42,7 @@ class PartitionArrays {
   Status AppendTo(const Arrays& arrays, const ShardMap& map, TrainedBlock* block) const;
 
  private:
-  const bool has_residual_;
-  const int slots_;
+  const CarriedArrays kinds_;
   const ParameterLayout& layout_;
   Backend* const backend_;
   std::map<int, Arrays> held_;  // by partition

@@ -28,8 +28,7 @@ Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job
       backend_(job_.backend.get()),
       net_(job_.net.get()),
       spec_(job_.spec),
-      carried_(CarriesResidual(experiment), job_.spec.optimiser_slots, &job_.spec.layout,
-               job_.backend.get()) {
+      carried_(RoundPolicy(experiment).carried(), &job_.spec.layout, job_.backend.get()) {
   weights_ = MakeVectors(1, "the weights");
   gradients_ = MakeVectors(1, "the gradients");
   BatchStreamOptions options{.order = BatchOrder::kShuffled,
@@ -68,7 +67,7 @@ DeviceArray<float> Trainer::MakeVectors(int count, const std::string& what) cons
 Status Trainer::Attach(const JobShape* shape) {
   shape_ = shape;
   base_ = MakeVectors(1, "the base weights");
-  if (experiment_.sync.mode == SyncMode::kBlock && experiment_.block.reset_local_state) {
+  if (shape_->policy.resets_local_state()) {
     optimiser_slots_ = MakeVectors(job_.optimiser->slots(), "the optimiser's state");
   }
   if (in_parts()) gradient_sum_ = MakeVectors(1, "the sum of the parts' gradients");
@@ -146,7 +145,7 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train,
   StartRange(train);
   StartNextRange(train);
   backend_->Copy(base_.data(), static_cast<size_t>(base_.bytes()), weights_.data());
-  if (train.round.mode == SyncMode::kBlock) {
+  if (train.round.local_steps) {
     backend_->Zero(optimiser_slots_.data(), static_cast<size_t>(optimiser_slots_.bytes()));
   }
   Contribution contribution(*shape_, train.round,
@@ -186,7 +185,7 @@ Result<MetricSums> Trainer::Minibatches(const TrainAction& train,
   const auto mark = [this](int stage) {
     if (!chunks_of_stage_[stage].empty()) backend_->Mark(stage);
   };
-  const bool steps = train.round.mode == SyncMode::kBlock;
+  const bool steps = train.round.local_steps;
   const int64_t trained = spec_.layout.segment(Segment::kUndecayed).end;
   const int64_t block = shape_->plan.PartitionSamples(train.round, train.partition).size();
   while (true) {

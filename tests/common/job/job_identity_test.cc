@@ -311,18 +311,6 @@ TEST(ParseSpec, WhatNoJobHasIsRefused) {
   });
 }
 
-TEST(CarriedArrays, CountTheResidualAndTheKeptOptimiserState) {
-  Experiment e = SomeExperiment();
-  JobSpec spec = SomeSpec();
-  EXPECT_EQ(CarriedArrays(e, spec), 0);  // fp32 loses nothing
-  e.sync.push_codec = CodecId::kOneBit;
-  EXPECT_EQ(CarriedArrays(e, spec), 1);
-  spec.optimiser_slots = 2;
-  EXPECT_EQ(CarriedArrays(e, spec), 3);
-  e.sync.error_feedback = false;
-  EXPECT_EQ(CarriedArrays(e, spec), 2);
-}
-
 TEST(JobIdentity, TheJobIdTellsJobsAndExperimentsApart) {
   const uint64_t id = IdentityOf(SomeExperiment()).JobId();
   Experiment other = SomeExperiment();

@@ -169,8 +169,7 @@ TEST(JobPlan, OnlyTheLastRoundOfAnEpochOrOfTheWarmupIsShort) {
   ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
     for (int64_t r = 0; r < plan.rounds(); ++r) {
       const RoundPlan round = plan.Round(r);
-      const int64_t full =
-          int64_t{s.partitions} * s.minibatch * (round.mode == SyncMode::kBlock ? s.block : 1);
+      const int64_t full = int64_t{s.partitions} * s.minibatch * (round.local_steps ? s.block : 1);
       ASSERT_LE(round.samples.size(), full);
       const int64_t end = round.first_sample + round.samples.size();
       const bool warmup_ends = s.mode == SyncMode::kBlock && end == s.warmup_samples;
@@ -188,7 +187,7 @@ TEST(JobPlan, TheWarmupIsInGradientModeAndFullPrecisionAndThenItIsOver) {
       const bool warm = round.first_sample < s.warmup_samples;
       ASSERT_EQ(round.full_precision, warm);
       const bool block = s.mode == SyncMode::kBlock && !warm;
-      ASSERT_EQ(round.mode, block ? SyncMode::kBlock : SyncMode::kGradient);
+      ASSERT_EQ(round.local_steps, block);
       if (s.mode == SyncMode::kBlock && warm) {
         // In block mode the warm-up ends with a round.
         ASSERT_LE(round.first_sample + round.samples.size(), s.warmup_samples);
@@ -202,7 +201,7 @@ TEST(JobPlan, StepsCountTheRoundsOfEachMode) {
     int64_t steps[2] = {};
     for (int64_t r = 0; r < plan.rounds(); ++r) {
       const RoundPlan round = plan.Round(r);
-      ASSERT_EQ(round.step, ++steps[round.mode == SyncMode::kBlock]);
+      ASSERT_EQ(round.step, ++steps[round.local_steps]);
     }
   });
 }

@@ -302,7 +302,7 @@ constexpr TimeUs kStart = 1'750'638 * kSecond;  // a machine's uptime
 
 RoundPlan Block(int64_t samples) {
   RoundPlan round;
-  round.mode = SyncMode::kBlock;
+  round.local_steps = true;
   round.samples = {0, samples};
   return round;
 }

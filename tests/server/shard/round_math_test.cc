@@ -52,8 +52,8 @@ Job WarmedUp() {
 
 TEST(RoundMath, ASegmentHasTheRuleOfTheRoundsModeAndStatisticsTheirOwn) {
   const Job job = WarmedUp();
-  ASSERT_EQ(job.plan().Round(1).mode, SyncMode::kGradient);
-  ASSERT_EQ(job.plan().Round(2).mode, SyncMode::kBlock);
+  ASSERT_FALSE(job.plan().Round(1).local_steps);
+  ASSERT_TRUE(job.plan().Round(2).local_steps);
   for (const Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
     EXPECT_EQ(Closed(job, segment, 1).rule->name(), "gradient");
     const ChunkWork block = Closed(job, segment, 2);

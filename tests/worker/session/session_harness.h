@@ -156,7 +156,7 @@ class Script {
     std::vector<CodedChunk> coded;
     for (const int chunk : chunks) {
       const Codec& codec =
-          session_.shape().push_codecs.For(train->round, map().chunks()[chunk].segment);
+          session_.shape().policy.PushCodec(train->round, map().chunks()[chunk].segment);
       coded.push_back({chunk, Bytes(codec.EncodedBytes(map().chunks()[chunk].range.size()))});
     }
     Take(session_.OnCoded(std::move(coded), now));
@@ -176,10 +176,10 @@ class Script {
           session_.shape().plan.PartitionSamples(asked.round, asked.partition).size();
       block.metrics.samples = samples;
       for (const Chunk& chunk : map().chunks()) {
-        const Codec& codec = session_.shape().push_codecs.For(asked.round, chunk.segment);
+        const Codec& codec = session_.shape().policy.PushCodec(asked.round, chunk.segment);
         block.contributions.push_back(samples == 0 ? Payload()
                                                    : Bytes(codec.EncodedBytes(chunk.range.size())));
-        const int arrays = CarriedArrays(settings_.experiment, settings_.spec);
+        const int arrays = session_.shape().policy.carried().count();
         for (int i = 0; asked.save_state && i < arrays; ++i) {
           if (!chunk.trained()) continue;
           block.carried.push_back({chunk.index, i, Bytes(chunk.range.size() * 4)});

@@ -33,8 +33,8 @@ class PartitionArraysTest : public testing::Test {
 };
 
 TEST_F(PartitionArraysTest, WhatIsHandedOverIsWhatIsTakenOver) {
-  PartitionArrays giver(/*residual=*/true, /*slots=*/2, &layout_, backend_.get());
-  PartitionArrays taker(true, 2, &layout_, backend_.get());
+  PartitionArrays giver({.residual = 1, .optimiser_slots = 2}, &layout_, backend_.get());
+  PartitionArrays taker({.residual = 1, .optimiser_slots = 2}, &layout_, backend_.get());
   EXPECT_EQ(giver.count(), 3);
   giver.Adopt({4, {}}, map_);
   PartitionArrays::Arrays& given = giver.Of(4);
@@ -58,7 +58,7 @@ TEST_F(PartitionArraysTest, WhatIsHandedOverIsWhatIsTakenOver) {
 }
 
 TEST_F(PartitionArraysTest, WhatIsNotNamedIsZeroAndOneThatHasGoneIsForgotten) {
-  PartitionArrays arrays(true, 1, &layout_, backend_.get());
+  PartitionArrays arrays({.residual = 1, .optimiser_slots = 1}, &layout_, backend_.get());
   EXPECT_EQ(arrays.Next(-1), -1);
   for (const int partition : {2, 7}) arrays.Adopt({partition, {}}, map_);
   const std::vector<float> zeros(layout_.size());
@@ -75,7 +75,7 @@ TEST_F(PartitionArraysTest, WhatIsNotNamedIsZeroAndOneThatHasGoneIsForgotten) {
 }
 
 TEST_F(PartitionArraysTest, WhereNothingIsCarriedNothingIsHandedOver) {
-  PartitionArrays arrays(false, 0, &layout_, backend_.get());
+  PartitionArrays arrays({}, &layout_, backend_.get());
   arrays.Adopt({0, {}}, map_);
   TrainedBlock block;
   ASSERT_TRUE(arrays.AppendTo(arrays.Of(0), map_, &block).ok());

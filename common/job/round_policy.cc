@@ -1,0 +1,49 @@
+#include "common/job/round_policy.h"
+
+#include <algorithm>
+
+#include "common/optimiser/optimiser.h"
+
+namespace kumo {
+
+RoundPolicy::RoundPolicy(const Experiment& experiment)
+    : local_steps_(experiment.sync.mode == SyncMode::kBlock),
+      push_codec_(&CodecOf(experiment.sync.push_codec)),
+      averages_weights_(experiment.evaluation.average_samples > 0),
+      block_keeps_apart_(TraitsOf(experiment.block).keeps_weights_apart) {
+  const Codec& pull_codec = CodecOf(experiment.sync.pull_codec);
+  if (!pull_codec.lossless()) pull_codec_ = &pull_codec;
+  pulls_differences_ = !pull_codec.codes_weights();
+  carried_.residual = !push_codec_->lossless() && experiment.sync.error_feedback ? 1 : 0;
+  const int optimiser_slots = TraitsOf(experiment.optimiser.type).slots;
+  if (local_steps_ && !experiment.block.reset_local_state) {
+    carried_.optimiser_slots = optimiser_slots;
+  }
+  if (local_steps_) rule_slots_ = TraitsOf(experiment.block).slots;
+  if (!local_steps_ || experiment.sync.warmup_samples > 0) {
+    rule_slots_ = std::max(rule_slots_, optimiser_slots);
+  }
+}
+
+const Codec& RoundPolicy::PushCodec(const RoundPlan& round, Segment segment) const {
+  const bool exact = round.full_precision || segment == Segment::kStatistics;
+  return exact ? CodecOf(CodecId::kFp32) : *push_codec_;
+}
+
+// A warm-up is in full precision both ways; but weights that a codec rounds are rounded in each
+// version alike.
+const Codec* RoundPolicy::PullCodec(const RoundPlan& round, Segment segment) const {
+  return round.full_precision && pulls_differences_ ? nullptr : PullCodec(segment);
+}
+
+const Codec* RoundPolicy::PullCodec(Segment segment) const {
+  return segment == Segment::kStatistics ? nullptr : pull_codec_;
+}
+
+bool RoundPolicy::evaluates_apart() const { return pulls_differences_ || KeepsApart(local_steps_); }
+
+int RoundPolicy::version_vectors() const {
+  return 1 + (KeepsApart(local_steps_) ? 1 : 0) + (pulls_differences_ ? 1 : 0);
+}
+
+}  // namespace kumo

@@ -1,0 +1,80 @@
+// Round policy: the shape of a job's rounds. It says for a round what partitions contribute, in
+// which codecs pushes and pulls go, and which weights are evaluated; and for the job which arrays a
+// version has and which a partition carries. A pure function of the experiment: servers, workers,
+// checkpoints, memory figures and the simulation ask it, and none of them asks for sync.mode.
+//
+// Which samples a round trains on is the job plan's (job_plan.h).
+//
+// Immutable; thread-safe.
+#pragma once
+
+#include <cstdint>
+
+#include "common/codec/codec.h"
+#include "common/job/job_plan.h"
+#include "common/job/parameter_layout.h"
+#include "common/settings/experiment.h"
+
+namespace kumo {
+
+// Arrays that a partition carries from round to round for each trained chunk, numbered in the order
+// of the fields. Each is as long as the chunk.
+struct CarriedArrays {
+  int residual = 0;         // of the push codec's error feedback: 0 or 1
+  int optimiser_slots = 0;  // of a local optimiser that is not reset with each block
+
+  int count() const { return residual + optimiser_slots; }
+  int first_slot() const { return residual; }
+};
+
+class RoundPolicy {
+ public:
+  RoundPolicy() = default;
+  explicit RoundPolicy(const Experiment& experiment);
+
+  // --- A round.
+
+  // Codec of a contribution. Workers encode with it; shards refuse a contribution in another one.
+  const Codec& PushCodec(const RoundPlan& round, Segment segment) const;
+  // Codec of pulls of the version that the round makes; null: float32.
+  const Codec* PullCodec(const RoundPlan& round, Segment segment) const;
+  // Whether the servers keep two weights in the version that the round makes: those that the next
+  // round starts from, and those that are evaluated.
+  bool KeepsWeightsApart(const RoundPlan& round) const { return KeepsApart(round.local_steps); }
+  // Whether workers evaluate other weights in that version than the next round starts from.
+  bool EvaluatesApart(const RoundPlan& round) const {
+    return pulls_differences_ || KeepsWeightsApart(round);
+  }
+
+  // --- All rounds.
+
+  // Codec of pulls of a segment outside a warm-up; null: float32.
+  const Codec* PullCodec(Segment segment) const;
+  // Whether pulls say how the weights have moved, so that workers hold a copy that differs from
+  // the servers' weights by the codec's loss.
+  bool pulls_differences() const { return pulls_differences_; }
+  // As EvaluatesApart, for a round of any kind that the job has.
+  bool evaluates_apart() const;
+  // Whether some rounds have local steps whose optimiser state ends with the block.
+  bool resets_local_state() const { return local_steps_ && carried_.optimiser_slots == 0; }
+  const CarriedArrays& carried() const { return carried_; }
+  // Vectors of weights in a version, and slots of the update rule: the most of any round.
+  int version_vectors() const;
+  int rule_slots() const { return rule_slots_; }
+
+ private:
+  bool KeepsApart(bool local_steps) const {
+    return averages_weights_ || (local_steps && block_keeps_apart_);
+  }
+
+  bool local_steps_ = false;  // of some rounds
+  const Codec* push_codec_ = nullptr;
+  const Codec* pull_codec_ = nullptr;  // null: float32
+  bool pulls_differences_ = false;
+  bool averages_weights_ = false;
+  bool block_keeps_apart_ = false;
+  CarriedArrays carried_;
+  int rule_slots_ = 0;
+};
+
+}  // namespace kumo
