@@ -362,6 +362,7 @@ void Cluster::Tick(const std::shared_ptr<WorkerProcess>& worker) {
 
 // The header is hashed as it would be sent, with maps in the order of their keys.
 void Cluster::Record(int from, const std::string& to, const Message& message) {
+  if (!settings_.hashes_messages) return;
   wire::Header header = message.header;
   HideTexts(&header);
   std::string bytes;

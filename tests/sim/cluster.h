@@ -93,6 +93,7 @@ struct SimSettings {
   TimeUs all_stop_at = -1;  // all processes stop then, and go on `all_stop_for` later
   TimeUs all_stop_for = 0;
   TimeUs slow_block = 0;                 // worker 0 takes so much longer for a block, now and then
+  bool hashes_messages = false;          // takes a third more time
   bool rare_ways = false;                // the machines take rare ways (buggify.h)
   Interference* interference = nullptr;  // borrowed for the run; null: there is none
   TimeUs time_limit = 3600 * kSecond;
@@ -123,9 +124,9 @@ struct SimResult {
   TimeUs ended = 0;                      // server 0 left
   std::vector<std::string> left_behind;  // processes that had not left when server 0 did
   int64_t messages = 0;
-  // Fingerprint of all messages that were sent: time, sender, receiver, all fields of the header,
-  // and payload. Of a text for people (a failure, a reason, the processes that are waited for) only
-  // its presence counts, not its words.
+  // With SimSettings::hashes_messages a fingerprint of all messages that were sent: time, sender,
+  // receiver, all fields of the header, and payload. Of a text for people (a failure, a reason, the
+  // processes that are waited for) only its presence counts, not its words.
   uint64_t messages_hash = 0;
   int64_t blocks_trained = 0;
   uint32_t generation = 0;  // the last
