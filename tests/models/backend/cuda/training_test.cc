@@ -26,15 +26,11 @@
 namespace kumo {
 namespace {
 
-// Of a net. A step is run, then recorded, then repeated; the sanitizers learn nothing from the same
-// step again.
-#ifdef KUMO_SANITIZED
-constexpr int kSteps = 3;
-constexpr int kManySteps = 3;
-#else
-constexpr int kSteps = 5;
-constexpr int kManySteps = 50;
-#endif
+// Steps of a net: one is run, one is recorded, the others are repeated. The simulated GPU computes
+// number by number, and shows nothing new in the same step again.
+const int kSteps = GpuIsSimulated() ? 3 : 5;
+const int kManySteps = GpuIsSimulated() ? 8 : 50;
+const int kBatch = GpuIsSimulated() ? 10 : 32;
 
 model::Network Zoo(const std::string& name) {
   return LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65).value();
@@ -114,7 +110,7 @@ model::Network FrozenBetween(model::Network network) {
 
 struct WalkSettings {
   int steps = 10;
-  int batch = GpuIsSimulated() ? 10 : 32;  // the simulated GPU computes number by number
+  int batch = kBatch;
   bool repeat = false;
   float clip_norm = 0;
   float input_scale = 1;
@@ -236,7 +232,7 @@ void ExpectLossesNear(const Walk& found, const Walk& expected, double tolerance)
   }
 }
 
-// Fifty of them, and of larger minibatches; but in a deep net a maximum that rounding moves to its
+// Fifty of them on a real GPU; but in a deep net a maximum that rounding moves to its
 // neighbour has changed every weight a few steps later (the CPU's own instruction sets part ways
 // like that), so there only those before.
 TEST_F(CudaTrainingTest, TheFirstLossesAreTheCpusButForRounding) {
@@ -245,8 +241,8 @@ TEST_F(CudaTrainingTest, TheFirstLossesAreTheCpusButForRounding) {
   for (const auto& [name, steps] : nets) {
     SCOPED_TRACE(name);
     const model::Network network = Zoo(name);
-    ExpectLossesNear(Train(*cuda_, network, {.steps = steps, .batch = 32}),
-                     Train(*MakeCpuBackend(1), network, {.steps = steps, .batch = 32}), 1e-3);
+    ExpectLossesNear(Train(*cuda_, network, {.steps = steps}),
+                     Train(*MakeCpuBackend(1), network, {.steps = steps}), 1e-3);
   }
 }
 
