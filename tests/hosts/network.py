@@ -37,7 +37,7 @@ def wait_until(what, condition, limit_s=LIMIT_S):
     while not condition():
         if time.monotonic() > end:
             raise AssertionError(f"{what}: not within {limit_s} s")
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 class Host:
