@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kPollInterval = std::chrono::milliseconds(10);
+constexpr auto kPollInterval = std::chrono::milliseconds(5);
 
 std::string NewFolder(const std::string& name) {
   std::string pattern = (fs::temp_directory_path() / ("kumo-" + name + "-XXXXXX")).string();
@@ -71,6 +71,8 @@ void SetSmallLenet(ClusterOfProcesses* job) {
   job->Set("cluster.heartbeat_s", "0.2");
   job->Set("cluster.chunk_kib", "64");
 }
+
+std::string SmallMlp() { return std::string(KUMO_SOURCE_DIR) + "/tests/multiproc/small_mlp.pbtxt"; }
 
 std::string WholeLenet() { return std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_lenet.pbtxt"; }
 
@@ -250,15 +252,25 @@ void ClusterOfProcesses::SignalWorkers(int signal) {
 }
 
 bool ClusterOfProcesses::WaitForRound(int64_t round) {
+  return WaitForRound(round, [] {});
+}
+
+bool ClusterOfProcesses::SignalAtRound(int64_t round, const std::string& id, int signal) {
+  return WaitForRound(round, [&] { Signal(id, signal); });
+}
+
+bool ClusterOfProcesses::WaitForRound(int64_t round, const std::function<void()>& then) {
   // Frozen while the question is on its way: a small job on a busy machine else ends between two
   // answers.
   bool answers = false;
   return WaitUntil([&] {
     if (answers) SignalWorkers(SIGSTOP);
     const wire::JobStatus status = Status();
+    const bool there = answers && status.round() >= round && status.phase() == "training";
+    if (there) then();
     if (answers) SignalWorkers(SIGCONT);
     answers = !status.phase().empty();
-    return status.round() >= round && status.phase() == "training";
+    return there;
   });
 }
 

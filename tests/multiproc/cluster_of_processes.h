@@ -75,6 +75,9 @@ class ClusterOfProcesses {
   // Waits until the coordinator is at `round` at least; false when the limit or the job's end comes
   // first. Workers train in short slices meanwhile, so that the job is not much further then.
   bool WaitForRound(int64_t round);
+  // WaitForRound, with a signal to the process `id` before the workers train on: the job cannot end
+  // in between.
+  bool SignalAtRound(int64_t round, const std::string& id, int signal);
 
   // The weights of the newest checkpoint that are evaluated, as one flat vector.
   std::vector<float> FinalWeights() const;
@@ -88,6 +91,7 @@ class ClusterOfProcesses {
   };
   bool Reap(Process* process, bool block);
   void SignalWorkers(int signal);
+  bool WaitForRound(int64_t round, const std::function<void()>& then);
   std::string OutputFile(const std::string& id) const { return Path(id + ".output"); }
 
   std::string folder_;
@@ -104,6 +108,8 @@ const std::string& SmallDigits();
 // A small LeNet on those, whose rounds are quick: 4 partitions, blocks of 4 minibatches of 16, so 8
 // rounds an epoch; several chunks; heartbeats that let a test end soon.
 void SetSmallLenet(ClusterOfProcesses* job);
+// A network.file: for jobs that need not learn much.
+std::string SmallMlp();
 // MXNet's LeNet, a network.file: for jobs that must last some seconds, and for figures known of it.
 std::string WholeLenet();
 std::string ReadFile(const std::string& path);

@@ -23,7 +23,7 @@ using testing::Not;
 void SmallJob(ClusterOfProcesses* job) {
   job->Set("job.name", "small");
   job->Set("job.epochs", "2");
-  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_mlp.pbtxt");
+  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/tests/multiproc/small_lenet.pbtxt");
   job->Set("data.directory", SmallDigits());
   job->Set("sync.mode", "block");
   job->Set("sync.partitions", "4");
@@ -82,8 +82,7 @@ TEST(Curves, EqualJobsHaveEqualOnesOnAnyNumberOfProcessesAndWhetherStoppedOrNot)
   ClusterOfProcesses job("curves-stopped");
   SmallJob(&job);
   job.StartAll(1, 2);
-  ASSERT_TRUE(job.WaitForRound(10));
-  job.Signal("server-0", SIGTERM);
+  ASSERT_TRUE(job.SignalAtRound(10, "server-0", SIGTERM));
   EXPECT_EQ(job.Wait("server-0").code, 75);
   const size_t before = Lines(job, "point").size();
   EXPECT_LT(before, 20u);
@@ -148,8 +147,7 @@ TEST(StartGate, AWorkerThatIsSilentIsShownSoBeforeItIsLost) {
   job.Set("job.epochs", "1000");
   job.Set("cluster.suspect_after_s", "1000");
   job.StartAll(1, 2);
-  ASSERT_TRUE(job.WaitForRound(5));
-  job.Signal("worker-1", SIGSTOP);
+  ASSERT_TRUE(job.SignalAtRound(5, "worker-1", SIGSTOP));
   EXPECT_TRUE(job.WaitUntil([&] {
     const wire::JobStatus status = job.Status();
     for (const auto& worker : status.workers()) {

@@ -73,13 +73,12 @@ checkpoint::Manifest Newest(const ClusterOfProcesses& job) {
 TEST(GoingOn, TheBestEpochIsKeptWhateverIsKilledAndEvaluateFindsIt) {
   ClusterOfProcesses job("best");
   SmallJob(&job);
-  job.Set("job.epochs", "6");
+  job.Set("job.epochs", "5");
   job.Set("schedule.learning_rate", "0.1");  // its accuracy goes up and down
   job.Set("checkpoint.best", "accuracy");
   job.Set("checkpoint.keep", "1");
   job.StartAll(2, 2);
-  ASSERT_TRUE(job.WaitForRound(26));
-  job.Signal("server-0", SIGKILL);
+  ASSERT_TRUE(job.SignalAtRound(18, "server-0", SIGKILL));
   EXPECT_EQ(job.Wait("server-0").code, 128 + SIGKILL);
   job.StartServer(0);
   for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
@@ -193,34 +192,36 @@ TEST(GoingOn, MoreEpochsAreRefusedWithAWordAndTakenBitForBitWithIt) {
 TEST(GoingOn, WhoIsKilledAfterwardsCostsNoBit) {
   ClusterOfProcesses whole("whole");
   SmallJob(&whole);
-  whole.Set("job.epochs", "6");
+  whole.Set("job.epochs", "5");
   ASSERT_EQ(Kumo(&whole, "launch", {"--quiet"}).code, 0);
-  for (const char* victim : {"server-0", "server-1", "worker-1"}) {
-    ClusterOfProcesses job("killed");
-    SmallJob(&job);
-    ASSERT_EQ(Kumo(&job, "launch", {"--quiet"}).code, 0);
-    const int64_t until = Newest(job).version();
-    job.Set("job.epochs", "6");
-    job.Set("checkpoint.continue", "true");
-    job.StartAll(2, 2);
-    ASSERT_TRUE(job.WaitForRound(until + 4));
-    ASSERT_EQ(Newest(job).version(), until);
-    job.Signal(victim, SIGKILL);
+  ClusterOfProcesses job("killed");
+  SmallJob(&job);
+  ASSERT_EQ(Kumo(&job, "launch", {"--quiet"}).code, 0);
+  const int64_t until = Newest(job).version();
+  job.Set("job.epochs", "5");
+  job.Set("checkpoint.continue", "true");
+  job.StartAll(2, 2);
+  for (const std::string victim : {"server-0", "server-1", "worker-1"}) {
+    ASSERT_TRUE(job.WaitForRound(until + 2)) << victim;
+    const uint32_t generation = job.Status().generation();
+    ASSERT_TRUE(job.SignalAtRound(until + 4, victim, SIGKILL)) << victim;
     EXPECT_EQ(job.Wait(victim).code, 128 + SIGKILL);
-    if (victim[0] == 's') job.StartServer(victim[7] - '0');
+    EXPECT_EQ(Newest(job).version(), until) << victim;
+    if (victim[0] == 's') job.StartServer(victim.back() - '0');
     if (victim[0] == 'w') job.StartWorker(1);
-    for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
-      const Ended ended = job.Wait(id);
-      EXPECT_EQ(ended.code, 0) << victim << ", " << id << ": " << ended.output;
-    }
-    EXPECT_EQ(job.FinalWeights(), whole.FinalWeights()) << victim;
-    EXPECT_EQ(Newest(job).continuations_size(), 1) << victim;
+    ASSERT_TRUE(job.WaitUntil([&] { return job.Status().generation() > generation; })) << victim;
   }
+  for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
+    const Ended ended = job.Wait(id);
+    EXPECT_EQ(ended.code, 0) << id << ": " << ended.output;
+  }
+  EXPECT_EQ(job.FinalWeights(), whole.FinalWeights());
+  EXPECT_EQ(Newest(job).continuations_size(), 1);
 }
 
 // Nor does it meet the later checkpoints of the branch that it has left.
 TEST(GoingOn, FromANamedRoundTheLaterCheckpointsAreLeftForGood) {
-  const auto branch = [](const std::string& victim) -> std::vector<float> {
+  const auto branch = [](const std::vector<std::string>& victims) -> std::vector<float> {
     ClusterOfProcesses job("branch");
     SmallJob(&job);
     job.Set("checkpoint.every_epochs", "1");
@@ -237,9 +238,8 @@ TEST(GoingOn, FromANamedRoundTheLaterCheckpointsAreLeftForGood) {
     job.Set("checkpoint.continue", "true");
     job.Set("schedule.learning_rate", "0.01");
     job.StartAll(2, 2);
-    EXPECT_TRUE(job.WaitForRound(round + 2));
-    if (!victim.empty()) {
-      job.Signal(victim, SIGKILL);
+    for (const std::string& victim : victims) {
+      EXPECT_TRUE(job.SignalAtRound(round + 2, victim, SIGKILL)) << victim;
       EXPECT_EQ(job.Wait(victim).code, 128 + SIGKILL);
       job.Set("checkpoint.resume", "auto");
       job.WriteExperiment();
@@ -247,14 +247,12 @@ TEST(GoingOn, FromANamedRoundTheLaterCheckpointsAreLeftForGood) {
     }
     for (const char* id : {"server-0", "server-1", "worker-0", "worker-1"}) {
       const Ended ended = job.Wait(id);
-      EXPECT_EQ(ended.code, 0) << victim << ", " << id << ": " << ended.output;
+      EXPECT_EQ(ended.code, 0) << id << ": " << ended.output;
     }
     EXPECT_TRUE(files.Exists(job.output() + "/earlier/1/checkpoints"));
     return job.FinalWeights();
   };
-  const std::vector<float> undisturbed = branch("");
-  for (const char* victim : {"server-0", "server-1"})
-    EXPECT_EQ(branch(victim), undisturbed) << victim;
+  EXPECT_EQ(branch({"server-0", "server-1"}), branch({}));
 }
 
 TEST(GoingOn, ARenamedFileAndAMovedFolderAreNoChange) {
@@ -281,9 +279,7 @@ TEST(GoingOn, WhatCannotChangeIsRefusedByNameAndOtherSettingsGoOn) {
     EXPECT_EQ(data.code, 78) << data.output;
     EXPECT_THAT(data.output, HasSubstr("there are 100, so that round "));
     const Ended network =
-        Kumo(&job, command,
-             {"--continue", "--set",
-              "network.file=" + std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_mlp.pbtxt"});
+        Kumo(&job, command, {"--continue", "--set", "network.file=" + SmallMlp()});
     EXPECT_EQ(network.code, 78) << network.output;
     EXPECT_THAT(network.output, HasSubstr("is of another network: tensor 0 is"));
   }

@@ -198,8 +198,7 @@ TEST(EarlyStopping, EndsWithTheSameRoundWhoeverIsKilled) {
     job.Set("checkpoint.every_rounds", "3");
     job.StartAll(2, 2);
     if (*victim != 0) {
-      ASSERT_TRUE(job.WaitForRound(10));
-      job.Signal(victim, SIGKILL);
+      ASSERT_TRUE(job.SignalAtRound(10, victim, SIGKILL));
       EXPECT_EQ(job.Wait(victim).code, 128 + SIGKILL);
       job.StartServer(0);
     }

@@ -23,7 +23,7 @@ using testing::Not;
 void DigitJob(ClusterOfProcesses* job) {
   job->Set("job.name", "memory");
   job->Set("job.epochs", "1");
-  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_mlp.pbtxt");
+  job->Set("network.file", SmallMlp());
   job->Set("data.directory", SmallDigits());
   job->Set("sync.mode", "gradient");
   job->Set("optimiser.type", "sgd");

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 void JobOnOwnData(ClusterOfProcesses* job) {
   job->Set("job.name", "data");
   job->Set("job.epochs", "2");
-  job->Set("network.file", std::string(KUMO_SOURCE_DIR) + "/models/zoo/mnist_mlp.pbtxt");
+  job->Set("network.file", SmallMlp());
   job->Set("data.directory", job->Path("data"));
   job->Set("sync.mode", "gradient");
   job->Set("sync.minibatch", "100");
