@@ -1,11 +1,15 @@
 #include "tests/simulated_gpu/machine.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,7 +21,13 @@ namespace {
 
 constexpr int kRubbish = 0xFF;
 constexpr size_t kAlignment = 256;
-constexpr size_t kLargePage = size_t{2} << 20;
+// Blocks of this size and more are mapped piece by piece. The address sanitizer watches blocks of
+// the heap.
+#ifdef KUMO_SANITIZED
+constexpr size_t kPiece = std::numeric_limits<size_t>::max();
+#else
+constexpr size_t kPiece = size_t{2} << 20;
+#endif
 
 Settings FromEnvironment() {
   Settings settings;
@@ -46,15 +56,43 @@ Settings FromEnvironment() {
   return settings;
 }
 
+// A file of kRubbish, as long as a piece.
+int RubbishFile() {
+  static const int file = [] {
+    const int made = memfd_create("rubbish", MFD_CLOEXEC);
+    const std::string content(kPiece, static_cast<char>(kRubbish));
+    PCHECK(made >= 0 && write(made, content.data(), content.size()) == std::ssize(content));
+    return made;
+  }();
+  return file;
+}
+
+size_t Mapped(size_t bytes) { return (bytes + kPiece - 1) / kPiece * kPiece; }
+
+// Workspaces are large and mostly untouched: each of their pieces is a private mapping of the same
+// file, so that a page costs nothing until it is written.
 void* Rubbish(size_t bytes) {
-  // To fill a large block is mostly page faults, unless its pages are large.
-  const bool large = bytes >= kLargePage;
   void* memory = nullptr;
-  CHECK_EQ(posix_memalign(&memory, large ? kLargePage : kAlignment, bytes), 0)
-      << "the host has no memory left";
-  if (large) (void)madvise(memory, bytes, MADV_HUGEPAGE);
-  std::memset(memory, kRubbish, bytes);
+  if (bytes < kPiece) {
+    CHECK_EQ(posix_memalign(&memory, kAlignment, bytes), 0) << "the host has no memory left";
+    std::memset(memory, kRubbish, bytes);
+    return memory;
+  }
+  memory = mmap(nullptr, Mapped(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  PCHECK(memory != MAP_FAILED);
+  for (size_t at = 0; at < bytes; at += kPiece) {
+    PCHECK(mmap(static_cast<std::byte*>(memory) + at, kPiece, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_FIXED, RubbishFile(), 0) != MAP_FAILED);
+  }
   return memory;
+}
+
+void Release(void* memory, size_t bytes) {
+  if (bytes < kPiece) {
+    std::free(memory);
+  } else {
+    PCHECK(munmap(memory, Mapped(bytes)) == 0);
+  }
 }
 
 uintptr_t AddressOf(const void* memory) { return reinterpret_cast<uintptr_t>(memory); }
@@ -89,8 +127,9 @@ void Machine::Reset(const Settings& settings) {
   works_before_fault_ = settings.fault_at;
   failures_.clear();
   legacy_.clear();
-  for (const auto& [address, allocation] : device_memory_)
-    std::free(reinterpret_cast<void*>(address));
+  for (const auto& [address, allocation] : device_memory_) {
+    Release(reinterpret_cast<void*>(address), allocation.bytes);
+  }
   device_memory_.clear();
 }
 
@@ -130,8 +169,8 @@ cudaError_t Machine::Free(void* memory) {
   SynchroniseAll();
   const auto found = device_memory_.find(AddressOf(memory));
   if (found == device_memory_.end()) return cudaErrorInvalidValue;
+  Release(memory, found->second.bytes);
   device_memory_.erase(found);
-  std::free(memory);
   return fault_;
 }
 
@@ -147,8 +186,10 @@ cudaError_t Machine::Pin(size_t bytes, void** memory) {
 cudaError_t Machine::Unpin(void* memory) {
   if (memory == nullptr) return cudaSuccess;
   if (CaptureForbids(true)) return cudaErrorStreamCaptureUnsupported;
-  if (pinned_.erase(AddressOf(memory)) == 0) return cudaErrorInvalidValue;
-  std::free(memory);
+  const auto found = pinned_.find(AddressOf(memory));
+  if (found == pinned_.end()) return cudaErrorInvalidValue;
+  Release(memory, found->second);
+  pinned_.erase(found);
   return cudaSuccess;
 }
 
