@@ -12,8 +12,9 @@
 // read and written once; cache lines that a plain store fetches first are not counted on either
 // side. Time is the thread's processor time. For additions and updates the table shows the rate
 // relative to a += b (1 is the memory limit); for codecs the rate relative to memcpy, and the time
-// relative to a memcpy of the float32 numbers. Ratios are taken within a repetition; the table
-// shows median and quartiles.
+// relative to a memcpy of the float32 numbers. Closing a chunk of 1, 2 and 4 float32 contributions
+// with block momentum is compared with a single pass over the same arrays, written by hand. Ratios
+// are taken within a repetition; the table shows median and quartiles.
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -45,11 +46,15 @@ namespace kumo {
 namespace {
 
 constexpr size_t kChunk = 256 * 1024;  // numbers: 1 MiB of float32
+constexpr size_t kMostPartitions = 4;
+
+constexpr const char* kAdd = "a += b";
+constexpr const char* kCopy = "memcpy";
 
 struct Row {
   std::string name;
-  double bytes = 0;    // minimum traffic of one run
-  bool codec = false;  // compared with memcpy, otherwise with a += b
+  double bytes = 0;       // minimum traffic of one run
+  std::string yardstick;  // the row that it is compared with
   std::function<void()> run;
   std::vector<double> seconds;
 };
@@ -99,12 +104,12 @@ class Arena {
 
   size_t n() const { return n_; }
   std::span<float> floats(int i) { return floats_[i].span(); }
-  std::span<std::byte> encoded(int i) { return encoded_[i].span(); }
+  std::span<std::byte> encoded(size_t i) { return encoded_[i].span(); }
 
  private:
   size_t n_;
   Buffer<float> floats_[6];
-  Buffer<std::byte> encoded_[2];
+  Buffer<std::byte> encoded_[kMostPartitions];
 };
 
 // Calls use(first number, count, start of the chunk's encoding) for each chunk.
@@ -118,7 +123,7 @@ void ForEachChunk(const Codec& codec, size_t n, Use use) {
   }
 }
 
-void EncodeAll(const Codec& codec, Arena& arena, bool feedback, int to) {
+void EncodeAll(const Codec& codec, Arena& arena, bool feedback, size_t to) {
   ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
     const auto residual = feedback ? arena.floats(1).subspan(first, count) : std::span<float>();
     const auto out = arena.encoded(to).subspan(at, codec.EncodedBytes(count));
@@ -133,18 +138,18 @@ void AddCodecRows(const Codec& codec, Arena& arena, std::vector<Row>* rows) {
   if (!codec.lossless()) {
     rows->push_back({name + " encode + feedback",
                      n * 12 + coded,
-                     true,
+                     kCopy,
                      [&codec, &arena] { EncodeAll(codec, arena, true, 0); },
                      {}});
   }
   rows->push_back({name + " encode",
                    n * 4 + coded,
-                   true,
+                   kCopy,
                    [&codec, &arena] { EncodeAll(codec, arena, false, 0); },
                    {}});
   rows->push_back({name + " decode",
                    n * 4 + coded,
-                   true,
+                   kCopy,
                    [&codec, &arena] {
                      ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
                        codec.Decode(arena.encoded(0).subspan(at, codec.EncodedBytes(count)), count,
@@ -154,7 +159,7 @@ void AddCodecRows(const Codec& codec, Arena& arena, std::vector<Row>* rows) {
                    {}});
   rows->push_back({name + " decode-add",
                    n * 8 + coded,
-                   false,
+                   kAdd,
                    [&codec, &arena] {
                      ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
                        codec.DecodeAdd(arena.encoded(0).subspan(at, codec.EncodedBytes(count)),
@@ -164,7 +169,7 @@ void AddCodecRows(const Codec& codec, Arena& arena, std::vector<Row>* rows) {
                    {}});
   rows->push_back({name + " check",
                    coded,
-                   true,
+                   kCopy,
                    [&codec, &arena] {
                      ForEachChunk(codec, arena.n(), [&](size_t, size_t count, size_t at) {
                        const auto bytes = arena.encoded(0).subspan(at, codec.EncodedBytes(count));
@@ -174,16 +179,18 @@ void AddCodecRows(const Codec& codec, Arena& arena, std::vector<Row>* rows) {
                    {}});
 }
 
-// One round of a shard: two contributions, added and applied chunk by chunk.
-void AggregateAll(const Codec& codec, const Rule& rule, Arena& arena) {
-  const RoundInfo info = {.learning_rate = 1e-6f, .samples = 6400, .partitions = 2};
+// One round of a shard: contributions added and applied chunk by chunk.
+void AggregateAll(const Codec& codec, const Rule& rule, size_t partitions, Arena& arena) {
+  const RoundInfo info = {.learning_rate = 1e-6f,
+                          .samples = static_cast<int64_t>(3200 * partitions),
+                          .partitions = static_cast<int>(partitions)};
   ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
-    const size_t bytes = codec.EncodedBytes(count);
-    const CodedContribution contributions[2] = {
-        {3200, &codec, arena.encoded(0).subspan(at, bytes)},
-        {3200, &codec, arena.encoded(1).subspan(at, bytes)}};
+    CodedContribution contributions[kMostPartitions];
+    for (size_t i = 0; i < partitions; ++i) {
+      contributions[i] = {3200, &codec, arena.encoded(i).subspan(at, codec.EncodedBytes(count))};
+    }
     const bool apart = rule.keeps_weights_apart();
-    AggregateAndApply(rule, info, nullptr, contributions,
+    AggregateAndApply(rule, info, nullptr, std::span(contributions).first(partitions),
                       {.n = count,
                        .start = arena.floats(0).data() + first,
                        .next_start = arena.floats(1).data() + first,
@@ -200,14 +207,51 @@ double RuleBytes(const Rule& rule) {
   return 4.0 + 4.0 + (rule.keeps_weights_apart() ? 4.0 : 0.0) + 8.0 * rule.slots();
 }
 
-void AddAggregationRows(const Codec& codec, const std::string& label, const Rule& rule,
-                        Arena& arena, std::vector<Row>* rows) {
-  const double coded = 2 * static_cast<double>(codec.EncodedBytes(arena.n()));
-  rows->push_back({"2 x " + std::string(codec.name()) + " + " + label,
-                   static_cast<double>(arena.n()) * RuleBytes(rule) + coded,
-                   false,
-                   [&codec, &rule, &arena] { AggregateAll(codec, rule, arena); },
-                   {}});
+void AddAggregationRow(const std::string& name, const std::string& yardstick, const Codec& codec,
+                       const Rule& rule, size_t partitions, Arena& arena, std::vector<Row>* rows) {
+  const double coded =
+      static_cast<double>(partitions) * static_cast<double>(codec.EncodedBytes(arena.n()));
+  rows->push_back(
+      {name,
+       static_cast<double>(arena.n()) * RuleBytes(rule) + coded,
+       yardstick,
+       [&codec, &rule, partitions, &arena] { AggregateAll(codec, rule, partitions, arena); },
+       {}});
+}
+
+// Chunk by chunk, so that a row and its yardstick go through the arrays in the same order.
+void CloseAllByHand(Isa isa, int partitions, Arena& arena) {
+  for (size_t first = 0; first < arena.n(); first += kChunk) {
+    ClosingPass pass = {.contributions = {},
+                        .count = partitions,
+                        .weight = 3200.0f,
+                        .eta = 0.9f,
+                        .gain = 1e-10f,
+                        .start = arena.floats(0).data() + first,
+                        .velocity = arena.floats(2).data() + first,
+                        .next = arena.floats(1).data() + first,
+                        .n = std::min(kChunk, arena.n() - first) / 16 * 16};
+    for (int i = 0; i < partitions; ++i) {
+      pass.contributions[i] =
+          reinterpret_cast<const float*>(arena.encoded(static_cast<size_t>(i)).data()) + first;
+    }
+    KUMO_AT_ISA(isa, kYardstick).close_chunk(pass);
+  }
+}
+
+void AddClosingRows(Isa isa, const Codec& codec, const Rule& rule, Arena& arena,
+                    std::vector<Row>* rows) {
+  for (const int partitions : {1, 2, 4}) {
+    const std::string contributions = std::to_string(partitions) + " x fp32";
+    const std::string by_hand = contributions + " by hand";
+    rows->push_back({by_hand,
+                     static_cast<double>(arena.n()) * (RuleBytes(rule) + 4.0 * partitions),
+                     kAdd,
+                     [isa, partitions, &arena] { CloseAllByHand(isa, partitions, arena); },
+                     {}});
+    AddAggregationRow(contributions + ", block momentum", by_hand, codec, rule,
+                      static_cast<size_t>(partitions), arena, rows);
+  }
 }
 
 std::string Commit() {
@@ -237,8 +281,7 @@ std::string Machine(Isa isa) {
 
 class Report {
  public:
-  Report(const Options& options, std::vector<Row>* rows)
-      : options_(options), rows_(*rows), add_(rows_[0]), copy_(rows_[1]) {}
+  Report(const Options& options, std::vector<Row>* rows) : options_(options), rows_(*rows) {}
 
   void PrintTable() const {
     std::printf("%s, commit %s; %zu numbers (%zu MiB of float32), %d repetitions, one thread\n\n",
@@ -249,9 +292,9 @@ class Report {
       const Quartiles share = ShareOf(row);
       const double seconds = QuartilesOf(row.seconds).median;
       std::printf("%-28s %8.1f %8.2f   %.2f of %s (%.2f .. %.2f)", row.name.c_str(),
-                  row.bytes / seconds * 1e-9, seconds * 1e3, share.median,
-                  row.codec ? "memcpy" : "a += b", share.low, share.high);
-      if (row.codec) std::printf(", %.2f x its time", TimeOverCopy(row).median);
+                  row.bytes / seconds * 1e-9, seconds * 1e3, share.median, row.yardstick.c_str(),
+                  share.low, share.high);
+      if (row.yardstick == kCopy) std::printf(", %.2f x its time", TimeOverCopy(row).median);
       std::printf("\n");
     }
   }
@@ -267,16 +310,22 @@ class Report {
       json << (i == 0 ? "" : ", ") << "{\"name\": \"" << row.name
            << "\", \"bytes\": " << static_cast<int64_t>(row.bytes)
            << ", \"seconds\": " << QuartilesOf(row.seconds).median << ", \"yardstick\": \""
-           << (row.codec ? "memcpy" : "a += b") << "\", \"share\": " << share.median
-           << ", \"share_low\": " << share.low << ", \"share_high\": " << share.high << "}";
+           << row.yardstick << "\", \"share\": " << share.median << ", \"share_low\": " << share.low
+           << ", \"share_high\": " << share.high << "}";
     }
     json << "]}\n";
     return json.str();
   }
 
  private:
+  const Row& Named(const std::string& name) const {
+    const auto found =
+        std::ranges::find_if(rows_, [&name](const Row& row) { return row.name == name; });
+    CHECK(found != rows_.end()) << "no row " << name;
+    return *found;
+  }
   Quartiles ShareOf(const Row& row) const {
-    const Row& yardstick = row.codec ? copy_ : add_;
+    const Row& yardstick = Named(row.yardstick);
     std::vector<double> shares;
     for (size_t r = 0; r < row.seconds.size(); ++r) {
       shares.push_back(row.bytes / row.seconds[r] / (yardstick.bytes / yardstick.seconds[r]));
@@ -284,33 +333,32 @@ class Report {
     return QuartilesOf(shares);
   }
   Quartiles TimeOverCopy(const Row& row) const {
+    const Row& copy = Named(kCopy);
     std::vector<double> times;
     for (size_t r = 0; r < row.seconds.size(); ++r) {
-      times.push_back(row.seconds[r] / copy_.seconds[r]);
+      times.push_back(row.seconds[r] / copy.seconds[r]);
     }
     return QuartilesOf(times);
   }
 
   const Options& options_;
   const std::vector<Row>& rows_;
-  const Row& add_;
-  const Row& copy_;
 };
 
 void AddYardsticks(Isa isa, Arena& arena, std::vector<Row>* rows) {
   const double n = static_cast<double>(arena.n());
-  rows->push_back({"a += b",
+  rows->push_back({kAdd,
                    n * 12,
-                   false,
+                   kAdd,
                    [isa, &arena] {
                      KUMO_AT_ISA(isa, kYardstick)
                          .add_into(arena.floats(3).data(), arena.floats(4).data(), arena.n());
                    },
                    {}});
   rows->push_back(
-      {"memcpy",
+      {kCopy,
        n * 8,
-       true,
+       kCopy,
        [&arena] { std::memcpy(arena.floats(4).data(), arena.floats(5).data(), arena.n() * 4); },
        {}});
 }
@@ -339,22 +387,30 @@ int Run(const Options& options) {
   std::vector<std::pair<const Codec*, std::vector<Row>>> groups;
   for (const Codec* codec : AllCodecs(isa)) {
     std::vector<Row> group;
-    // Both contributions of this codec, before its rows are timed.
+    // The contributions of this codec, before its rows are timed.
     group.push_back({"",
                      0,
-                     true,
+                     kCopy,
                      [codec, &arena] {
-                       EncodeAll(*codec, arena, false, 0);
-                       EncodeAll(*codec, arena, false, 1);
+                       for (size_t i = 0; i < kMostPartitions; ++i) {
+                         EncodeAll(*codec, arena, false, i);
+                       }
                      },
                      {}});
     AddCodecRows(*codec, arena, &group);
-    AddAggregationRows(*codec, "block momentum", *cbm_rule, arena, &group);
-    AddAggregationRows(*codec, "its Nesterov", *nesterov_rule, arena, &group);
-    AddAggregationRows(*codec, "adam", *adam_rule, arena, &group);
-    AddAggregationRows(*codec, "average", *average_rule, arena, &group);
-    const auto is_left_out = [&options](const Row& row) {
-      return !row.name.empty() && row.name.find(options.only) == std::string::npos;
+    const std::string two = "2 x " + std::string(codec->name()) + " + ";
+    AddAggregationRow(two + "block momentum", kAdd, *codec, *cbm_rule, 2, arena, &group);
+    AddAggregationRow(two + "its Nesterov", kAdd, *codec, *nesterov_rule, 2, arena, &group);
+    AddAggregationRow(two + "adam", kAdd, *codec, *adam_rule, 2, arena, &group);
+    AddAggregationRow(two + "average", kAdd, *codec, *average_rule, 2, arena, &group);
+    if (codec->id() == CodecId::kFp32) AddClosingRows(isa, *codec, *cbm_rule, arena, &group);
+    std::vector<std::string> kept;  // rows asked for, and their yardsticks
+    for (const Row& row : group) {
+      if (row.name.find(options.only) == std::string::npos) continue;
+      kept.insert(kept.end(), {row.name, row.yardstick});
+    }
+    const auto is_left_out = [&kept](const Row& row) {
+      return !row.name.empty() && std::ranges::find(kept, row.name) == kept.end();
     };
     std::erase_if(group, is_left_out);
     if (group.size() == 1) continue;  // only the preparation is left

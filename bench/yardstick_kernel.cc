@@ -1,5 +1,6 @@
 #include "bench/yardstick_kernel.h"
 
+#include "common/base/lanes.h"
 #include "models/backend/cpu/vector.h"
 
 namespace kumo::KUMO_ISA {
@@ -29,7 +30,25 @@ static float MultiplyAdd(int64_t rounds, float factor) {
   return sum;
 }
 
+template <int count>
+static void CloseChunkOf(const ClosingPass& pass) {
+  const ClosingPass a = pass;
+  for (size_t i = 0; i < a.n; i += kPartLanes) {
+    FloatPart sum = a.weight * LoadPart(a.contributions[0] + i);
+    for (int c = 1; c < count; ++c) sum += a.weight * LoadPart(a.contributions[c] + i);
+    const FloatPart velocity = a.eta * LoadPart(a.velocity + i) + a.gain * sum;
+    StorePart(velocity, a.velocity + i);
+    StreamPart(LoadPart(a.start + i) - velocity, a.next + i);
+  }
+}
+
+static void CloseChunk(const ClosingPass& pass) {
+  if (pass.count == 1) return CloseChunkOf<1>(pass);
+  if (pass.count == 2) return CloseChunkOf<2>(pass);
+  CloseChunkOf<4>(pass);
+}
+
 extern const YardstickKernels kYardstick;
-constinit const YardstickKernels kYardstick = {AddInto, MultiplyAdd, kSums* kWidth};
+constinit const YardstickKernels kYardstick = {AddInto, MultiplyAdd, kSums* kWidth, CloseChunk};
 
 }  // namespace kumo::KUMO_ISA

@@ -3,6 +3,8 @@
 // A format is a struct of static functions over one bucket of `count` numbers (kBucket, or fewer at
 // a chunk's end):
 //   kId, kName, kHelp, kLossless, kCodesWeights, kLargest, Bytes(count)
+//   kGranule, kPlain, optional: Codec::granule(), by default the bucket; Codec::plain(), by default
+//       false
 //   Encode(u, count, absmax_bits, residual, out): u is finite; residual <- u - decode(out) unless
 //       it is null; absmax_bits are the bits of the largest |u|
 //   Decode(in, count, out), DecodeAdd(in, count, scale, sum)
@@ -166,10 +168,23 @@ int64_t FirstBadBucket(const unsigned char* in, size_t n) {
 }
 
 template <typename Format>
+constexpr size_t GranuleOf() {
+  if constexpr (requires { Format::kGranule; }) return Format::kGranule;
+  return kBucket;
+}
+
+template <typename Format>
+constexpr bool IsPlain() {
+  if constexpr (requires { Format::kPlain; }) return Format::kPlain;
+  return false;
+}
+
+template <typename Format>
 constexpr CodecKernel KernelOf() {
-  return {Format::kId,           Format::kName,          Format::kHelp,         Format::kLossless,
-          Format::kCodesWeights, Format::kLargest,       Format::Bytes,         EncodeChunk<Format>,
-          DecodeChunk<Format>,   DecodeAddChunk<Format>, FirstBadBucket<Format>};
+  return {Format::kId,           Format::kName,       Format::kHelp,       Format::kLossless,
+          Format::kCodesWeights, Format::kLargest,    GranuleOf<Format>(), IsPlain<Format>(),
+          Format::Bytes,         EncodeChunk<Format>, DecodeChunk<Format>, DecodeAddChunk<Format>,
+          FirstBadBucket<Format>};
 }
 
 }  // namespace kumo::KUMO_ISA

@@ -28,7 +28,13 @@ namespace {
 
 class KernelCodec final : public Codec {
  public:
-  explicit KernelCodec(const CodecKernel& kernel) : kernel_(kernel) {}
+  explicit KernelCodec(const CodecKernel& kernel)
+      : kernel_(kernel),
+        bucket_bytes_(kernel.bucket_bytes(kBucket)),
+        granule_bits_(std::countr_zero(kernel.granule)),
+        granule_bytes_(kernel.bucket_bytes(kernel.granule)) {
+    CHECK(std::has_single_bit(kernel.granule) && kernel.granule <= kBucket);
+  }
 
   CodecId id() const override { return kernel_.id; }
   std::string_view name() const override { return kernel_.name; }
@@ -38,10 +44,11 @@ class KernelCodec final : public Codec {
 
   size_t EncodedBytes(size_t n) const override {
     const size_t rest = n % kBucket;
-    return n / kBucket * kernel_.bucket_bytes(kBucket) +
-           (rest == 0 ? 0 : kernel_.bucket_bytes(rest));
+    return n / kBucket * bucket_bytes_ + (rest == 0 ? 0 : kernel_.bucket_bytes(rest));
   }
 
+  size_t granule() const override { return kernel_.granule; }
+  bool plain() const override { return kernel_.plain; }
   float largest() const override { return kernel_.largest; }
 
   int64_t EncodeUpTo(float most, std::span<const float> x, std::span<float> residual,
@@ -81,17 +88,21 @@ class KernelCodec final : public Codec {
   }
 
  private:
-  // Where the bucket that starts at number `first` lies.
+  // The position of number `first`.
   const unsigned char* At(std::span<const std::byte> encoded, size_t n, size_t first,
                           size_t count) const {
     CHECK_EQ(encoded.size(), EncodedBytes(n));
-    CHECK_EQ(first % kBucket, 0u);
+    CHECK_EQ(first & (kernel_.granule - 1), 0u);
     CHECK(first <= n && count <= n - first);
     return reinterpret_cast<const unsigned char*>(encoded.data()) +
-           first / kBucket * kernel_.bucket_bytes(kBucket);
+           (first >> granule_bits_) * granule_bytes_;
   }
 
   const CodecKernel& kernel_;
+  const size_t bucket_bytes_;
+  const int
+      granule_bits_;  // granule() = 2^granule_bits_: a division takes as long as adding a tile
+  const size_t granule_bytes_;
 };
 
 struct CodecList {

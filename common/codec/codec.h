@@ -51,6 +51,11 @@ class Codec {
   virtual float largest() const = 0;
   // Exact length in bytes of n encoded numbers.
   virtual size_t EncodedBytes(size_t n) const = 0;
+  // Ranges to decode begin at multiples of it: a power of two, up to kBucket, and short if each
+  // number is encoded by itself.
+  virtual size_t granule() const = 0;
+  // Whether the encoded bytes are the numbers themselves, as float32.
+  virtual bool plain() const = 0;
 
   // u = x + residual; out <- encode(u); residual <- u - decode(out). An empty residual means no
   // error feedback (u = x). Requires out.size() == EncodedBytes(x.size()), a residual that is empty
@@ -79,7 +84,7 @@ class Codec {
   // sum[i] += scale * decoded[first + i] for i < sum.size(), of a chunk of n numbers, each product
   // and sum rounded to float32. `encoded` may have any alignment and any content (bytes that
   // Check refuses give meaningless numbers), but must be EncodedBytes(n) long; `first` must be a
-  // multiple of kBucket.
+  // multiple of granule().
   virtual void DecodeAdd(std::span<const std::byte> encoded, size_t n, size_t first, float scale,
                          std::span<float> sum) const = 0;
 

@@ -70,16 +70,11 @@ struct Fp16 : HalfFormat<Binary16> {
 
   KUMO_ALWAYS_INLINE static void DecodeAdd(const unsigned char* in, size_t count, float scale,
                                            float* sum) {
-    const size_t whole = count / kPartLanes * kPartLanes;
-    ForEachBlock(
-        whole,
-        [in, scale, sum](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
-          for (size_t i = begin; i < end; i += kPartLanes) {
-            StorePart(LoadPart(sum + i) + scale * ToFloats(LoadHalves(in, i)), sum + i);
-          }
-        },
-        reinterpret_cast<const TwoBytes*>(in));
-    Formula::DecodeAdd(in + 2 * whole, count - whole, scale, sum + whole);
+    size_t i = 0;
+    for (; i + kPartLanes <= count; i += kPartLanes) {
+      StorePart(LoadPart(sum + i) + scale * ToFloats(LoadHalves(in, i)), sum + i);
+    }
+    Formula::DecodeAdd(in + 2 * i, count - i, scale, sum + i);
   }
 #endif
 };

@@ -10,9 +10,10 @@ struct Fp32 {
   static constexpr const char* kName = "fp32";
   static constexpr const char* kHelp = "exact";
   static constexpr bool kLossless = true;
+  static constexpr size_t kGranule = kShortGranule;
+  static constexpr bool kPlain = true;
   static constexpr bool kCodesWeights = true;
   static constexpr float kLargest = kLargestFloat;
-  using FourBytes = unsigned char[4];
   static constexpr size_t Bytes(size_t count) { return 4 * count; }
 
   KUMO_ALWAYS_INLINE static void Encode(const float* u, size_t count, uint32_t, float* residual,
@@ -33,13 +34,8 @@ struct Fp32 {
 
   KUMO_ALWAYS_INLINE static void DecodeAdd(const unsigned char* in, size_t count, float scale,
                                            float* sum) {
-    ForEachBlock(
-        count,
-        [in, scale, sum](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
-          KUMO_VECTOR_LOOP
-          for (size_t i = begin; i < end; ++i) sum[i] += scale * Load(in, i);
-        },
-        reinterpret_cast<const FourBytes*>(in));
+    KUMO_VECTOR_LOOP
+    for (size_t i = 0; i < count; ++i) sum[i] += scale * Load(in, i);
   }
 
   KUMO_ALWAYS_INLINE static bool Finite(const unsigned char* in, size_t count) {

@@ -10,7 +10,7 @@ namespace kumo::KUMO_ISA {
 template <typename Half>
 struct HalfFormat {
   static constexpr bool kLossless = false;
-  using TwoBytes = unsigned char[2];
+  static constexpr size_t kGranule = kShortGranule;
   static constexpr size_t Bytes(size_t count) { return 2 * count; }
 
   KUMO_ALWAYS_INLINE static uint16_t Load(const unsigned char* in, size_t i) {
@@ -44,13 +44,8 @@ struct HalfFormat {
 
   KUMO_ALWAYS_INLINE static void DecodeAdd(const unsigned char* in, size_t count, float scale,
                                            float* sum) {
-    ForEachBlock(
-        count,
-        [in, scale, sum](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
-          KUMO_VECTOR_LOOP
-          for (size_t i = begin; i < end; ++i) sum[i] += scale * Half::ToFloat(Load(in, i));
-        },
-        reinterpret_cast<const TwoBytes*>(in));
+    KUMO_VECTOR_LOOP
+    for (size_t i = 0; i < count; ++i) sum[i] += scale * Half::ToFloat(Load(in, i));
   }
 
   KUMO_ALWAYS_INLINE static bool Finite(const unsigned char* in, size_t count) {

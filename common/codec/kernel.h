@@ -9,6 +9,8 @@
 namespace kumo {
 
 constexpr size_t kCodecBucket = 512;  // Codec::kBucket
+// Unit of ranges in which a codec whose numbers stand by themselves decodes: two lines of float32.
+constexpr size_t kShortGranule = 32;
 
 // Numbers of the wire format and of checkpoints: never renumber.
 enum class CodecId : uint32_t {
@@ -26,6 +28,8 @@ struct CodecKernel {
   bool lossless;
   bool codes_weights;                    // Codec::codes_weights()
   float largest;                         // Codec::largest()
+  size_t granule;                        // Codec::granule()
+  bool plain;                            // Codec::plain()
   size_t (*bucket_bytes)(size_t count);  // encoded length of a bucket of 1 .. kBucket numbers
   // Codec::EncodeUpTo with the lengths already checked; residual may be null.
   int64_t (*encode)(const float* x, float* residual, size_t n, float most, unsigned char* out);

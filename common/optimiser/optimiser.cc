@@ -20,7 +20,7 @@ std::span<const OptimiserKernel> KernelsAt(Isa isa) {
   return {kernels.first, kernels.count};
 }
 
-// base^exponent by squaring: a shard needs it once per tile, and std::pow may differ between
+// base^exponent by squaring: a shard needs it for each chunk, and std::pow may differ between
 // machines.
 double Power(double base, int64_t exponent) {
   double result = 1.0;
@@ -46,13 +46,13 @@ class KernelOptimiser final : public Optimiser {
 
   const OptimiserTraits& traits() const override { return kernel_.traits; }
 
-  void Step(const StepInfo& info, float scale, std::span<const float> gradient,
-            std::span<const float> weights, std::span<float> next,
-            float* const* slots) const override {
+  void StepBy(const StepNumbers& numbers, const StepFactors& factors,
+              std::span<const float> gradient, std::span<const float> weights,
+              std::span<float> next, float* const* slots) const override {
     CHECK_EQ(gradient.size(), weights.size());
     CHECK_EQ(next.size(), weights.size());
-    kernel_.step(NumbersOf(info, scale), info.factors.rate, info.factors.decay, gradient.data(),
-                 weights.data(), next.data(), slots, weights.size());
+    kernel_.step(numbers, factors.rate, factors.decay, gradient.data(), weights.data(), next.data(),
+                 slots, weights.size());
   }
 
   StepNumbers NumbersOf(const StepInfo& info, float scale) const override {

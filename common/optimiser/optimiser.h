@@ -64,9 +64,14 @@ class Optimiser {
   // next[i] = weights[i] - step(scale * gradient[i]); `next` may be `weights` itself, nothing else
   // may overlap. Every span is equally long; slots points to slots() arrays of that length, and may
   // be null if there are none.
-  virtual void Step(const StepInfo& info, float scale, std::span<const float> gradient,
-                    std::span<const float> weights, std::span<float> next,
-                    float* const* slots) const = 0;
+  void Step(const StepInfo& info, float scale, std::span<const float> gradient,
+            std::span<const float> weights, std::span<float> next, float* const* slots) const {
+    StepBy(NumbersOf(info, scale), info.factors, gradient, weights, next, slots);
+  }
+  // As Step, by numbers of NumbersOf: for callers that step many short arrays.
+  virtual void StepBy(const StepNumbers& numbers, const StepFactors& factors,
+                      std::span<const float> gradient, std::span<const float> weights,
+                      std::span<float> next, float* const* slots) const = 0;
 };
 
 // The words of optimiser.type, from the list of all.h.

@@ -26,7 +26,12 @@ class AveragedRule final : public Rule {
  private:
   // A tile at a time, whose next start is still in the first cache when it is averaged. It is not
   // streamed, since it is read again at once.
-  void Step(const RoundInfo& info, const RuleArrays& arrays) const override {
+  TileStep MakeStep(const RoundInfo& info, float scale) const override {
+    return [this, step = rule_->StepOf(info, scale),
+            share = info.average_share](const RuleArrays& arrays) { Step(step, share, arrays); };
+  }
+
+  void Step(const TileStep& step, float share, const RuleArrays& arrays) const {
     alignas(64) float weights[kAggregateTile];
     alignas(64) float next_weights[kAggregateTile];
     const bool apart = rule_->keeps_weights_apart();
@@ -37,8 +42,8 @@ class AveragedRule final : public Rule {
       inner.weights = apart ? weights : nullptr;
       inner.next_weights = apart ? next_weights : nullptr;
       if (apart) rule_->WeightsFromStart(tile, weights);
-      rule_->Apply(info, inner);
-      kernels_.blend(info.average_share, apart ? next_weights : tile.next_start, tile);
+      step(inner);
+      kernels_.blend(share, apart ? next_weights : tile.next_start, tile);
     }
   }
 

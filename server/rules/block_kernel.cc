@@ -22,6 +22,27 @@ KUMO_ALWAYS_INLINE void Write(FloatPart part, float* to) {
   }
 }
 
+KUMO_ALWAYS_INLINE FloatPart SumAt(const RuleArrays& a, size_t i) {
+  FloatPart sum = {};
+  if (a.sum != nullptr) sum = LoadPart(a.sum + i);
+  for (size_t k = 0; k < a.addend_count; ++k) {
+    FloatPart numbers;
+    __builtin_memcpy(&numbers, a.addends[k].numbers + 4 * i, sizeof(numbers));
+    sum += a.addends[k].factor * numbers;
+  }
+  return sum;
+}
+
+KUMO_ALWAYS_INLINE float SumOfOneAt(const RuleArrays& a, size_t i) {
+  float sum = a.sum != nullptr ? a.sum[i] : 0.0f;
+  for (size_t k = 0; k < a.addend_count; ++k) {
+    float number;
+    __builtin_memcpy(&number, a.addends[k].numbers + 4 * i, sizeof(number));
+    sum += a.addends[k].factor * number;
+  }
+  return sum;
+}
+
 // What one formula makes of one number (or vector) of each array.
 template <typename T>
 struct Next {
@@ -35,29 +56,21 @@ template <bool stream, typename Formula>
 KUMO_ALWAYS_INLINE void UpdateTile(const RuleArrays& arrays, float* velocities, Formula formula) {
   const RuleArrays a = arrays;
   const float* from = a.next_weights == nullptr ? a.start : a.weights;
-  const auto vectors = [&a, velocities, from, formula](size_t begin,
-                                                       size_t end) KUMO_INLINE_LAMBDA {
-    size_t i = begin;
-    for (; i + kPartLanes <= end; i += kPartLanes) {
-      FloatPart velocity = {};
-      if (velocities != nullptr) velocity = LoadPart(velocities + i);
-      const Next<FloatPart> next = formula(LoadPart(a.sum + i), LoadPart(from + i), velocity);
-      if (velocities != nullptr) StorePart(velocity, velocities + i);
-      Write<stream>(next.start, a.next_start + i);
-      if (a.next_weights != nullptr) Write<stream>(next.weights, a.next_weights + i);
-    }
-    for (; i < end; ++i) {
-      float velocity = velocities == nullptr ? 0.0f : velocities[i];
-      const Next<float> next = formula(a.sum[i], from[i], velocity);
-      if (velocities != nullptr) velocities[i] = velocity;
-      a.next_start[i] = next.start;
-      if (a.next_weights != nullptr) a.next_weights[i] = next.weights;
-    }
-  };
-  if (velocities != nullptr) {
-    ForEachBlock(a.n, vectors, from, const_cast<const float*>(velocities));
-  } else {
-    ForEachBlock(a.n, vectors, from);
+  size_t i = 0;
+  for (; i + kPartLanes <= a.n; i += kPartLanes) {
+    FloatPart velocity = {};
+    if (velocities != nullptr) velocity = LoadPart(velocities + i);
+    const Next<FloatPart> next = formula(SumAt(a, i), LoadPart(from + i), velocity);
+    if (velocities != nullptr) StorePart(velocity, velocities + i);
+    Write<stream>(next.start, a.next_start + i);
+    if (a.next_weights != nullptr) Write<stream>(next.weights, a.next_weights + i);
+  }
+  for (; i < a.n; ++i) {
+    float velocity = velocities == nullptr ? 0.0f : velocities[i];
+    const Next<float> next = formula(SumOfOneAt(a, i), from[i], velocity);
+    if (velocities != nullptr) velocities[i] = velocity;
+    a.next_start[i] = next.start;
+    if (a.next_weights != nullptr) a.next_weights[i] = next.weights;
   }
 }
 
@@ -106,17 +119,11 @@ template <bool stream>
 KUMO_ALWAYS_INLINE void BlendTile(float share, const float* x, const RuleArrays& arrays) {
   const RuleArrays a = arrays;
   const float rest = 1.0f - share;
-  ForEachBlock(
-      a.n,
-      [&a, x, share, rest](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
-        size_t i = begin;
-        for (; i + kPartLanes <= end; i += kPartLanes) {
-          Write<stream>(rest * LoadPart(a.weights + i) + share * LoadPart(x + i),
-                        a.next_weights + i);
-        }
-        for (; i < end; ++i) a.next_weights[i] = rest * a.weights[i] + share * x[i];
-      },
-      a.weights);
+  size_t i = 0;
+  for (; i + kPartLanes <= a.n; i += kPartLanes) {
+    Write<stream>(rest * LoadPart(a.weights + i) + share * LoadPart(x + i), a.next_weights + i);
+  }
+  for (; i < a.n; ++i) a.next_weights[i] = rest * a.weights[i] + share * x[i];
 }
 
 static void Blend(float share, const float* x, const RuleArrays& arrays) {

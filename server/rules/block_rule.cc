@@ -18,9 +18,10 @@ class AverageRule final : public Rule {
   std::string_view name() const override { return "average"; }
   int slots() const override { return 0; }
   bool keeps_weights_apart() const override { return false; }
+  bool adds_contributions() const override { return true; }
 
  private:
-  void Step(const RoundInfo&, const RuleArrays& arrays) const override { kernels_.average(arrays); }
+  TileStep MakeStep(const RoundInfo&, float) const override { return kernels_.average; }
 
   const RuleKernels& kernels_;
 };
@@ -35,6 +36,7 @@ class BlockMomentumRule : public Rule {
   std::string_view name() const final { return "block_momentum"; }
   int slots() const final { return 1; }
   bool keeps_weights_apart() const final { return apart_; }
+  bool adds_contributions() const final { return true; }
   void WeightsFromStart(const RuleArrays& arrays, float* weights) const final {
     if (!apart_) return Rule::WeightsFromStart(arrays, weights);
     kernels_.without_look_ahead(settings_.momentum, arrays, weights);
@@ -50,12 +52,12 @@ class BlockMomentumRule : public Rule {
   const BlockRuleSettings settings_;
 
  private:
-  void Step(const RoundInfo& info, const RuleArrays& arrays) const final {
+  TileStep MakeStep(const RoundInfo& info, float scale) const final {
     const Factors factors = FactorsOf(info);
     const float eta = static_cast<float>(factors.eta);
-    const float gain = static_cast<float>(factors.of_mean * static_cast<double>(arrays.scale));
+    const float gain = static_cast<float>(factors.of_mean * static_cast<double>(scale));
     const auto step = settings_.nesterov ? kernels_.nesterov : kernels_.momentum;
-    step(eta, gain, arrays);
+    return [step, eta, gain](const RuleArrays& tile) { step(eta, gain, tile); };
   }
 
   const bool apart_;

@@ -16,11 +16,14 @@ class GradientRule final : public Rule {
   bool keeps_weights_apart() const override { return false; }
 
  private:
-  void Step(const RoundInfo& info, const RuleArrays& arrays) const override {
+  TileStep MakeStep(const RoundInfo& info, float scale) const override {
     const StepInfo step = {info.learning_rate, info.weight_decay, info.step, info.momentum,
                            info.factors};
-    optimiser_->Step(step, arrays.scale, {arrays.sum, arrays.n}, {arrays.start, arrays.n},
-                     {arrays.next_start, arrays.n}, arrays.slots);
+    return [this, numbers = optimiser_->NumbersOf(step, scale),
+            factors = info.factors](const RuleArrays& tile) {
+      optimiser_->StepBy(numbers, factors, {tile.sum, tile.n}, {tile.start, tile.n},
+                         {tile.next_start, tile.n}, tile.slots);
+    };
   }
 
   const std::unique_ptr<Optimiser> optimiser_;

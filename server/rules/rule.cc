@@ -23,6 +23,7 @@ void FenceStreams() {
 }
 
 RuleArrays PartOf(const RuleArrays& arrays, size_t first, size_t n) {
+  CHECK_EQ(arrays.addend_count, 0u);
   const auto from = [first](auto* array) { return array == nullptr ? nullptr : array + first; };
   RuleArrays part = arrays;
   part.n = n;
@@ -39,15 +40,12 @@ void Rule::WeightsFromStart(const RuleArrays& arrays, float* weights) const {
   std::copy_n(arrays.start, arrays.n, weights);
 }
 
-void Rule::Apply(const RoundInfo& info, const RuleArrays& arrays) const {
-  if (info.samples > 0) {
-    Step(info, arrays);
-    return;
-  }
-  std::memcpy(arrays.next_start, arrays.start, arrays.n * sizeof(float));
-  if (keeps_weights_apart()) {
-    std::memcpy(arrays.next_weights, arrays.weights, arrays.n * sizeof(float));
-  }
+TileStep Rule::StepOf(const RoundInfo& info, float scale) const {
+  if (info.samples > 0) return MakeStep(info, scale);
+  return [apart = keeps_weights_apart()](const RuleArrays& tile) {
+    std::memcpy(tile.next_start, tile.start, tile.n * sizeof(float));
+    if (apart) std::memcpy(tile.next_weights, tile.weights, tile.n * sizeof(float));
+  };
 }
 
 }  // namespace kumo

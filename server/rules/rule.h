@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -36,8 +37,12 @@ static_assert(RuleArrays::kMaxSlots == Optimiser::kMaxSlots);
 // Orders streamed writes before all that follows.
 void FenceStreams();
 
-// Numbers [first, first + n) of each array.
+// Numbers [first, first + n) of each array. Requires arrays without addends.
 RuleArrays PartOf(const RuleArrays& arrays, size_t first, size_t n);
+
+// A round's step on any tile of a chunk, with the round's numbers computed beforehand. Borrows the
+// rule.
+using TileStep = std::function<void(const RuleArrays& tile)>;
 
 class Rule {
  public:
@@ -46,16 +51,22 @@ class Rule {
   // State arrays per chunk, 0 .. Optimiser::kMaxSlots, zero at the start.
   virtual int slots() const = 0;
   virtual bool keeps_weights_apart() const = 0;
-  // Writes the next arrays and the slots. A round without samples changes nothing: the next arrays
-  // become copies, the slots stay (a replayed momentum would move the weights without any data).
-  void Apply(const RoundInfo& info, const RuleArrays& arrays) const;
+  // Whether the step adds RuleArrays::addends itself.
+  virtual bool adds_contributions() const { return false; }
+  // The step writes the next arrays and the slots. A round without samples changes nothing: the
+  // next arrays become copies, the slots stay (a replayed momentum would move the weights without
+  // any data). scale: the `scale` of all tiles.
+  TileStep StepOf(const RoundInfo& info, float scale) const;
+  void Apply(const RoundInfo& info, const RuleArrays& arrays) const {
+    StepOf(info, arrays.scale)(arrays);
+  }
   // The weights of a rule that keeps them apart, worked out from start and slots alone: up to
   // rounding, the arrays' `weights`. Writes arrays.n numbers.
   virtual void WeightsFromStart(const RuleArrays& arrays, float* weights) const;
 
  private:
-  // As Apply, with info.samples > 0.
-  virtual void Step(const RoundInfo& info, const RuleArrays& arrays) const = 0;
+  // As StepOf, with info.samples > 0.
+  virtual TileStep MakeStep(const RoundInfo& info, float scale) const = 0;
 };
 
 // `gradient`: contributions are mean gradients, stepped by an optimiser.

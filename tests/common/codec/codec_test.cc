@@ -185,11 +185,11 @@ TEST_P(EveryCodec, AChunkCutAtABucketHasTheBytesOfItsParts) {
   }
 }
 
-TEST_P(EveryCodec, AnyRangeFromABucketOnDecodesAsInTheWhole) {
+TEST_P(EveryCodec, AnyRangeFromAGranuleOnDecodesAsInTheWhole) {
   const size_t n = 6 * kBucket + 301;
   const std::vector<std::byte> bytes = Encoded(codec(), SomeNumbers(n, 11));
   const std::vector<float> whole = Decoded(codec(), bytes, n);
-  for (size_t first = 0; first < n; first += kBucket) {
+  for (size_t first = 0; first < n; first += codec().granule()) {
     for (const size_t count :
          {size_t{0}, size_t{1}, size_t{100}, kBucket, kBucket + 3, n - first}) {
       if (first + count > n) continue;

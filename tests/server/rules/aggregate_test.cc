@@ -91,6 +91,51 @@ TEST(Aggregate, BitsDoNotDependOnHowContributionsAreSpreadOverCalls) {
   }
 }
 
+// Plain contributions are added in registers, or by tiles if there are many of them.
+TEST(Aggregate, PlainContributionsGiveTheSameBitsAtEveryLevel) {
+  const Codec& fp32 = CodecOf(CodecId::kFp32);
+  const BlockRuleSettings nesterov = {.nesterov = true};
+  for (const size_t n : {size_t{1}, size_t{37}, size_t{1024}, size_t{3001}}) {
+    for (size_t count = 0; count <= 10; ++count) {
+      std::vector<std::vector<std::byte>> bytes;
+      std::vector<CodedContribution> contributions;
+      int64_t samples = 0;
+      for (size_t k = 0; k < count; ++k) {
+        std::vector<float> numbers = NormalNumbers(n, 10 * count + k);
+        numbers[0] = -0.0f;
+        bytes.emplace_back(4 * n + 1);
+        const auto unaligned = std::span(bytes.back()).subspan(1);
+        ASSERT_EQ(fp32.Encode(numbers, {}, unaligned), -1);
+        contributions.push_back({static_cast<int64_t>(k % 4) * 100, &fp32, unaligned});
+        samples += contributions.back().samples;
+      }
+      const RoundInfo info = {.samples = samples, .partitions = 4};
+      std::vector<float> sum(n, 0.0f);
+      Accumulate(contributions, sum);
+      std::vector<float> first(n, 0.0f);
+      Accumulate(std::span(contributions).first(count / 2), first);
+      for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
+        if (isa > DetectIsa()) continue;
+        std::vector<std::unique_ptr<Rule>> rules;
+        rules.push_back(MakeAverageRule(isa));
+        rules.push_back(MakeBlockRule({}, 4, 1000, isa));
+        rules.push_back(MakeBlockRule(nesterov, 4, 1000, isa));
+        rules.push_back(MakeGradientRule({.type = OptimiserType::kAdam}, isa));
+        rules.push_back(MakeAveragedRule(MakeBlockRule({}, 4, 1000, isa), isa));
+        for (const auto& rule : rules) {
+          Arrays expected(n), at_once(n), in_two(n);
+          AggregateAndApply(*rule, info, sum.data(), {}, expected.chunk(*rule));
+          AggregateAndApply(*rule, info, nullptr, contributions, at_once.chunk(*rule));
+          AggregateAndApply(*rule, info, first.data(), std::span(contributions).subspan(count / 2),
+                            in_two.chunk(*rule, /*stream=*/true));
+          EXPECT_EQ(at_once, expected) << rule->name() << ", " << count << " of " << n;
+          EXPECT_EQ(in_two, expected) << rule->name() << ", " << count << " of " << n;
+        }
+      }
+    }
+  }
+}
+
 TEST(Aggregate, AddsInTheOrderGivenToTheBit) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     const size_t n = kLengths[seed % kLengths.size()];

@@ -210,7 +210,9 @@ class Keeps final : public Rule {
   bool keeps_weights_apart() const override { return apart_; }
 
  private:
-  void Step(const RoundInfo&, const RuleArrays&) const override {}
+  TileStep MakeStep(const RoundInfo&, float) const override {
+    return [](const RuleArrays&) {};
+  }
   const bool apart_;
   const int slots_;
 };
