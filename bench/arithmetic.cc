@@ -41,6 +41,7 @@
 #include "common/base/rng.h"
 #include "common/codec/codec.h"
 #include "server/rules/aggregate.h"
+#include "server/rules/difference.h"
 
 namespace kumo {
 namespace {
@@ -198,6 +199,17 @@ void AggregateAll(const Codec& codec, const Rule& rule, size_t partitions, Arena
                        .next_weights = apart ? arena.floats(4).data() + first : nullptr,
                        .slots = {arena.floats(2).data() + first, arena.floats(5).data() + first},
                        .stream = true});
+  });
+}
+
+// Numbers 0 to number 1, whose copy goes to number 2.
+void EncodeDifferences(const Codec& codec, Arena& arena) {
+  ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
+    const auto bytes = arena.encoded(0).subspan(at, codec.EncodedBytes(count));
+    CHECK_EQ(EncodeDifference(codec, arena.floats(0).subspan(first, count),
+                              arena.floats(1).subspan(first, count),
+                              arena.floats(2).subspan(first, count), bytes, true),
+             -1);
   });
 }
 
@@ -398,6 +410,14 @@ int Run(const Options& options) {
                      },
                      {}});
     AddCodecRows(*codec, arena, &group);
+    if (!codec->lossless() && !codec->codes_weights()) {
+      group.push_back({std::string(codec->name()) + " difference",
+                       static_cast<double>(arena.n()) * 12.0 +
+                           static_cast<double>(codec->EncodedBytes(arena.n())),
+                       kAdd,
+                       [codec, &arena] { EncodeDifferences(*codec, arena); },
+                       {}});
+    }
     const std::string two = "2 x " + std::string(codec->name()) + " + ";
     AddAggregationRow(two + "block momentum", kAdd, *codec, *cbm_rule, 2, arena, &group);
     AddAggregationRow(two + "its Nesterov", kAdd, *codec, *nesterov_rule, 2, arena, &group);

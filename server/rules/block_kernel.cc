@@ -134,7 +134,16 @@ static void Blend(float share, const float* x, const RuleArrays& arrays) {
   }
 }
 
+static void Stream(const float* from, float* to, size_t n) {
+  size_t i = 0;
+  if (Aligned(to)) {
+    for (; i + kPartLanes <= n; i += kPartLanes) StreamPart(LoadPart(from + i), to + i);
+  }
+  __builtin_memcpy(to + i, from + i, (n - i) * sizeof(float));
+}
+
 extern const RuleKernels kRuleKernels;
-constinit const RuleKernels kRuleKernels = {Average, Momentum, Nesterov, WithoutLookAhead, Blend};
+constinit const RuleKernels kRuleKernels = {Average,          Momentum, Nesterov,
+                                            WithoutLookAhead, Blend,    Stream};
 
 }  // namespace kumo::KUMO_ISA

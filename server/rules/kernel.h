@@ -50,6 +50,8 @@ struct RuleKernels {
   void (*without_look_ahead)(float eta, const RuleArrays& arrays, float* out);
   // next_weights = (1 - share) weights + share x, with x of n numbers
   void (*blend)(float share, const float* x, const RuleArrays& arrays);
+  // to[i] = from[i] for i < n, past the caches if `to` is 64-byte aligned
+  void (*stream)(const float* from, float* to, size_t n);
 };
 
 }  // namespace kumo

@@ -1,14 +1,16 @@
 #include "server/shard/chunk_work.h"
 
-#include <cstring>
+#include <memory>
 #include <utility>
+
+#include "server/rules/difference.h"
 
 namespace kumo {
 
 CodedNumbers EncodeForPulls(const Codec& codec, const Buffer<float>& numbers) {
   auto bytes = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(numbers.size()));
   const float most = codec.MostWithoutLoss(/*has_residual=*/false);
-  const int64_t bad = codec.EncodeUpTo(most, numbers.span(), {}, bytes->span());
+  const int64_t bad = codec.EncodeUpTo(most, numbers.span(), {}, bytes->span(), stream);
   return {std::move(bytes), bad};
 }
 
@@ -38,8 +40,6 @@ void ChunkWork::MakeNext() {
   if (pull_codec != nullptr) EncodeNext();
 }
 
-// The difference is taken to the workers' copy, not to the last start, so what the codec has lost
-// before is part of it: error feedback without a residual.
 void ChunkWork::EncodeNext() {
   if (pull_codec->codes_weights()) {
     CodedNumbers coded = EncodeForPulls(*pull_codec, *next.start);
@@ -47,14 +47,11 @@ void ChunkWork::EncodeNext() {
     first_bad = coded.first_bad;
     return;
   }
-  const Buffer<float>& before = *current.copy();
-  Buffer<float>& copy = *next.worker_copy;
-  for (size_t i = 0; i < elements; ++i) copy[i] = (*next.start)[i] - before[i];
-  CodedNumbers coded = EncodeForPulls(*pull_codec, copy);
-  next.coded = std::move(coded.bytes);
-  first_bad = coded.first_bad;
-  std::memcpy(copy.data(), before.data(), elements * sizeof(float));
-  pull_codec->DecodeAdd(std::as_const(*next.coded).span(), elements, 0, 1.0f, copy.span());
+  const auto bytes = std::make_shared<Buffer<std::byte>>(pull_codec->EncodedBytes(elements));
+  first_bad = EncodeDifference(*pull_codec, std::as_const(*next.start).span(),
+                               std::as_const(*current.copy()).span(), next.worker_copy->span(),
+                               bytes->span(), stream);
+  next.coded = bytes;
 }
 
 }  // namespace kumo
