@@ -10,7 +10,7 @@ namespace kumo {
 CodedNumbers EncodeForPulls(const Codec& codec, const Buffer<float>& numbers) {
   auto bytes = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(numbers.size()));
   const float most = codec.MostWithoutLoss(/*has_residual=*/false);
-  const int64_t bad = codec.EncodeUpTo(most, numbers.span(), {}, bytes->span(), stream);
+  const int64_t bad = codec.EncodeUpTo(most, numbers.span(), {}, bytes->span());
   return {std::move(bytes), bad};
 }
 
