@@ -80,17 +80,23 @@ std::optional<int64_t> RoundToResume(const Experiment& experiment) {
 
 namespace {
 
-// The version before was evaluated, and the patience at hand may be longer now.
 bool IsEndOfPatience(const checkpoint::Manifest& manifest, const JobPlan& plan,
                      const Experiment& experiment) {
-  const int patience = experiment.PatienceInEpochs();
-  if (patience == 0 || !HasEndedEarly(manifest)) return false;
-  const int64_t waited =
-      int64_t{plan.Round(manifest.version() - 1).epoch} - manifest.progress().best_epoch();
-  return manifest.version() <= plan.rounds() && waited >= patience;
+  return HasEndedEarly(manifest) &&
+         IsPatienceOver(manifest.progress(), plan, experiment.PatienceInEpochs(),
+                        experiment.job.patience_metric);
 }
 
 }  // namespace
+
+bool IsPatienceOver(const checkpoint::Progress& progress, const JobPlan& plan, int patience,
+                    const std::string& metric) {
+  const int64_t judged = progress.stops_at() - kRoundsToStop;
+  if (patience == 0 || progress.best_metric() != metric || judged < 1 || judged > plan.rounds()) {
+    return false;
+  }
+  return int64_t{plan.Round(judged - 1).epoch} + 1 - progress.best_epoch() >= patience;
+}
 
 bool HasEndedEarly(const checkpoint::Manifest& manifest) {
   return manifest.version() > 0 && manifest.progress().stops_at() == manifest.version();

@@ -11,6 +11,7 @@
 
 #include "common/base/file.h"
 #include "common/base/status.h"
+#include "common/job/job_plan.h"
 #include "common/settings/experiment.h"
 #include "proto/checkpoint.pb.h"
 
@@ -32,8 +33,17 @@ std::optional<int64_t> RoundToResume(const Experiment& experiment);
 // its manifest has no number of samples (release 0.1).
 bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment);
 
-// True for the checkpoint with which a run has ended early (job.patience).
+// Rounds after the evaluation of a version until the job can end early (job.patience): the round
+// that starts from the version has its directive before the version is evaluated.
+inline constexpr int64_t kRoundsToStop = 2;
+
+// True for the checkpoint with which a run has ended early.
 bool HasEndedEarly(const checkpoint::Manifest& manifest);
+
+// True if a job that has decided to end early (Progress.stops_at) decides the same with this
+// patience, in epochs, and this metric.
+bool IsPatienceOver(const checkpoint::Progress& progress, const JobPlan& plan, int patience,
+                    const std::string& metric);
 
 // Chooses by checkpoint.resume: auto and must take the newest checkpoint that verifies.
 // FailedPrecondition, with advice, if all checkpoints or the named one are damaged, and if the

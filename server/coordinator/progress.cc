@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/checkpoint/health.h"
+#include "common/checkpoint/resume_point.h"
 #include "common/settings/option_value.h"
 #include "server/protocol/messages.h"
 
@@ -148,6 +149,10 @@ void EpochLedger::Start(const JobPlan& plan, int64_t version, const MetricList& 
   }
 }
 
+void EpochLedger::Reconsider(const JobPlan& plan, const StopRule& rule) {
+  if (!IsPatienceOver(judged_, plan, rule.patience, rule.metric)) judged_.clear_stops_at();
+}
+
 std::optional<MetricSums> EpochLedger::AddRound(const JobPlan& plan, int64_t version,
                                                 const MetricSums& metrics, int points_per_epoch) {
   const RoundPlan round = plan.Round(version - 1);
@@ -253,6 +258,7 @@ TrainingProgress::TrainingProgress(Settings settings,
 void TrainingProgress::OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t start_version) {
   metrics_ = spec.metrics;
   ledger_.Start(plan, start_version, metrics_);
+  ledger_.Reconsider(plan, settings_.stop_rule);
   validation_samples_ = spec.validation_samples;
   classes_ = spec.classes;
   if (auto schedule = Schedule::Make(settings_.schedule, spec.train_samples, settings_.epochs);
@@ -315,7 +321,9 @@ void TrainingProgress::StartFrom(const std::optional<checkpoint::Manifest>& rest
                                  const std::optional<JobPlan>& plan) {
   ledger_ = restored ? EpochLedger(*restored) : EpochLedger();
   trouble_ = restored ? restored->evaluation().trouble() : "";
-  if (plan) ledger_.Start(*plan, restored ? restored->version() : 0, metrics_);
+  if (!plan) return;
+  ledger_.Start(*plan, restored ? restored->version() : 0, metrics_);
+  ledger_.Reconsider(*plan, settings_.stop_rule);
 }
 
 void TrainingProgress::TakeOver(int64_t version, const wire::CoordinatorState& state,

@@ -108,10 +108,6 @@ class EpochLedger {
     std::string metric{};
     double min_improvement = 0;
   };
-  // Rounds after the evaluation of a version until the job can stop: the round that starts from the
-  // version has its directive before the version is evaluated.
-  static constexpr int64_t kRoundsToStop = 2;
-
   EpochLedger() = default;
   // The ledger of a job that goes on from a checkpoint. Progress.elapsed_seconds is not read.
   explicit EpochLedger(const checkpoint::Manifest& restored);
@@ -126,6 +122,9 @@ class EpochLedger {
   // evaluated. If the checkpoint has other metrics, sums of new ones are NaN until the epoch, or
   // the interval between two points, is over.
   void Start(const JobPlan& plan, int64_t version, const MetricList& metrics);
+  // The job goes on with this rule. Drops an early end that the rule would not have chosen: the
+  // checkpoint's job may have had less patience.
+  void Reconsider(const JobPlan& plan, const StopRule& rule);
   // The round that made `version` has closed; it had samples. Returns the sums since the previous
   // point if a point of the curves is at this version.
   std::optional<MetricSums> AddRound(const JobPlan& plan, int64_t version,

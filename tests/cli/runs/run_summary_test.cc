@@ -88,7 +88,7 @@ TEST_F(RunSummaryTest, ARunThatEndedEarlyIsDoneUnlessMorePatienceIsAskedFor) {
   checkpoint::Manifest manifest;
   manifest.set_train_samples(int64_t{1} << 30);
   manifest.mutable_progress()->set_stops_at(7);
-  manifest.mutable_progress()->set_best_epoch(-1);
+  manifest.mutable_progress()->set_best_metric("loss");
   Checkpoint(out_, experiment, manifest);
   EXPECT_EQ(SummariseRun(files_, out_, "").state, RunState::kDone);
   EXPECT_TRUE(IsDone(files_, out_, experiment));

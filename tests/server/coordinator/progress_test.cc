@@ -103,9 +103,11 @@ TEST(EpochLedger, AnEpochThatIsNotEvaluatedYetIsNotComplete) {
 }
 
 // Plays validation losses of 5, 4, 4.5, ... after the evaluated epochs, and goes on from a
-// checkpoint of each version `at` on the way. Returns the reasons to stop, and the version.
+// checkpoint of version `at` on the way, with the rule `later`. Returns the reasons to stop, and
+// the version.
 std::vector<std::string> PlayStops(const JobPlan& plan, const std::vector<double>& losses,
-                                   const EpochLedger::StopRule& rule, int64_t at) {
+                                   EpochLedger::StopRule rule, int64_t at,
+                                   const EpochLedger::StopRule& later) {
   std::vector<std::string> told;
   EpochLedger ledger;
   ledger.Start(plan, 0, test::LossAndAccuracy());
@@ -126,6 +128,8 @@ std::vector<std::string> PlayStops(const JobPlan& plan, const std::vector<double
       WriteMetrics(test::LossAndAccuracy(), manifest.mutable_metrics());
       ledger = EpochLedger(manifest);
       ledger.Start(plan, version, test::LossAndAccuracy());
+      rule = later;
+      ledger.Reconsider(plan, rule);
     }
     evaluate(version);
     if (ledger.stops_at() == version) break;
@@ -145,7 +149,7 @@ TEST(EpochLedger, WithoutABetterFigureTheJobStopsAtTheSameVersionWhereverItWasRe
   const int64_t rounds_per_epoch = plan.rounds() / 8;
   const std::vector<double> losses = {5, 4, 4.5, 4.2, 3, 3.5, 3.2, 3.1};
   const auto stops = [&](const EpochLedger::StopRule& rule, int64_t at = -1) {
-    return PlayStops(plan, losses, rule, at);
+    return PlayStops(plan, losses, rule, at, rule);
   };
   const std::vector<std::string> expected = {
       "no better validation loss for 2 epochs, since epoch 2 (4.0000): the job ends with round " +
@@ -160,6 +164,17 @@ TEST(EpochLedger, WithoutABetterFigureTheJobStopsAtTheSameVersionWhereverItWasRe
   EXPECT_EQ(stops({2, "loss", 1.5}).back(), std::to_string(3 * rounds_per_epoch + 2))
       << "4 is not better than 5 by more than 1.5";
   EXPECT_EQ(stops({2, "accuracy", 0}).back(), std::to_string(3 * rounds_per_epoch + 2));
+
+  // Continued with another rule, also between the decision to stop and the stop.
+  const int64_t decided = 4 * rounds_per_epoch;
+  for (int64_t at = decided; at <= decided + 2; ++at) {
+    const auto later = [&](const EpochLedger::StopRule& rule) {
+      return PlayStops(plan, losses, {2, "loss", 0}, at, rule).back();
+    };
+    EXPECT_EQ(later({2, "loss", 0}), std::to_string(decided + 2)) << at;
+    EXPECT_EQ(later({3, "loss", 0}), "0") << at;
+    EXPECT_EQ(later({0, "loss", 0}), "0") << at;
+  }
 }
 
 TEST(EpochLedger, ResumedAnywhereItTellsWhatAnUninterruptedOneTells) {
