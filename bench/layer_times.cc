@@ -6,6 +6,7 @@
 
 #include "bench/take.h"
 #include "bench/yardstick_kernel.h"
+#include "common/base/instruction_set.h"
 #include "models/network.h"
 
 namespace kumo {
@@ -17,8 +18,8 @@ struct Times {
 };
 
 // Maximum products per second of one thread, best of several tries.
-double MostProducts(bool cpu_time) {
-  const YardstickKernels& yardstick = KUMO_AT_ISA(DetectIsa(), kYardstick);
+double MostProducts(Isa isa, bool cpu_time) {
+  const YardstickKernels& yardstick = KUMO_AT_ISA(isa, kYardstick);
   constexpr int64_t kRounds = 1 << 21;
   double most = 0;
   for (int i = 0; i < 5; ++i) {
@@ -48,7 +49,7 @@ void PrintLayerTimes(const Work& work, double seconds, bool cpu_time) {
   trainer.net().Watch([&](const std::string& layer, bool backward) {
     turn_to(backward ? &times[layer].backward : &times[layer].forward);
   });
-  const double most = MostProducts(cpu_time);
+  const double most = MostProducts(Take(LevelFor(work.instruction_set)), cpu_time);
   const double start = Now(cpu_time);
   int steps = 0;
   while (steps < 3 || Now(cpu_time) - start < seconds) {

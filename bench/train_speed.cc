@@ -3,12 +3,14 @@
 // PyTorch gets the best of its settings, found first. Prints a table, then JSON.
 //
 //   KUMO_TORCH_PYTHON=/path/to/python train_speed [--work lenet,mlp] [--repeats 7] [--seconds 1]
-//       [--device cpu] [--batch N] [--precision P] [--kumo-only] [--cpu-time] [--layers]
+//       [--device cpu] [--batch N] [--precision P] [--instruction-set LEVEL] [--kumo-only]
+//       [--cpu-time] [--layers]
 //
 // --layers prints the time of each layer instead, and the share of the processor's maximum
 // products. Work: lenet, mlp, convnet, resnet20, resnet50, gpt (nanoGPT's CPU configuration), and
 // resnet: a stack of convolutions, batch normalisation and ReLU with ResNet-50's shapes without its
 // shortcuts, in bf16. Batch and precision default to the work's own.
+// --instruction-set is network.instruction_set: Kumo's layers compute with that level.
 //
 // Without a Python that has PyTorch it prints Kumo's figures alone. Pin it to a core (taskset -c
 // 0); on a shared machine, --cpu-time measures both sides by CPU time instead of wall time.
@@ -35,6 +37,7 @@ struct Arguments {
   std::string device = "cpu";
   int batch = 0;          // 0: the work's own
   std::string precision;  // empty: the work's own
+  std::string instruction_set = "auto";
   int repeats = 7;
   double seconds = 1;
   bool kumo_only = false;
@@ -134,9 +137,10 @@ void Print(const std::vector<Outcome>& outcomes, const std::string& torch_versio
   }
   std::printf(
       "{\"benchmark\": \"train_speed\", \"machine\": \"%s\", \"commit\": \"%s\", "
-      "\"device\": \"%s\", \"torch\": \"%s\", \"time\": \"%s\", \"results\": [%s]}\n",
-      Processor().c_str(), KUMO_COMMIT, arguments.device.c_str(), torch_version.c_str(),
-      arguments.cpu_time ? "cpu" : "wall", json.c_str());
+      "\"device\": \"%s\", \"instruction_set\": \"%s\", \"torch\": \"%s\", \"time\": \"%s\", "
+      "\"results\": [%s]}\n",
+      Processor().c_str(), KUMO_COMMIT, arguments.device.c_str(), arguments.instruction_set.c_str(),
+      torch_version.c_str(), arguments.cpu_time ? "cpu" : "wall", json.c_str());
 }
 
 Arguments Parse(int argc, char** argv) {
@@ -163,6 +167,8 @@ Arguments Parse(int argc, char** argv) {
       arguments.batch = std::max(1, std::atoi(argv[++i]));
     } else if (i + 1 < argc && key == "--precision") {
       arguments.precision = argv[++i];
+    } else if (i + 1 < argc && key == "--instruction-set") {
+      arguments.instruction_set = argv[++i];
     } else if (i + 1 < argc && key == "--repeats") {
       arguments.repeats = std::max(1, std::atoi(argv[++i]));
     } else if (i + 1 < argc && key == "--seconds") {
@@ -171,14 +177,17 @@ Arguments Parse(int argc, char** argv) {
       std::cerr
           << "usage: train_speed [--work lenet,mlp,convnet,resnet20,resnet50,gpt,resnet] [--device "
              "cpu|cuda]\n"
-             "                   [--batch N] [--precision fp32|bf16|fp16] [--repeats N]\n"
-             "                   [--seconds S] [--kumo-only] [--cpu-time] [--layers]\n";
+             "                   [--batch N] [--precision fp32|bf16|fp16]\n"
+             "                   [--instruction-set auto|x86-64-v2|x86-64-v3|x86-64-v4]\n"
+             "                   [--repeats N] [--seconds S] [--kumo-only] [--cpu-time] "
+             "[--layers]\n";
       std::exit(64);
     }
   }
   if (!FindDevice(arguments.device) ||
-      (!arguments.precision.empty() && !FindChoice<Precision>(arguments.precision))) {
-    std::cerr << "train_speed: unknown --device or --precision\n";
+      (!arguments.precision.empty() && !FindChoice<Precision>(arguments.precision)) ||
+      !FindChoice<InstructionSet>(arguments.instruction_set)) {
+    std::cerr << "train_speed: unknown --device, --precision or --instruction-set\n";
     std::exit(64);
   }
   return arguments;
@@ -196,6 +205,7 @@ std::vector<Work> WorkOf(const Arguments& arguments) {
     if (!arguments.precision.empty()) {
       work.precision = FindChoice<Precision>(arguments.precision).value();
     }
+    work.instruction_set = FindChoice<InstructionSet>(arguments.instruction_set).value();
     chosen.push_back(std::move(work));
   }
   return chosen;

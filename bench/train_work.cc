@@ -64,6 +64,7 @@ Experiment::Network SettingsOf(const Work& work, const Device& device) {
   Experiment::Network settings;
   settings.device = device;
   settings.precision = work.precision;
+  settings.instruction_set = work.instruction_set;
   return settings;
 }
 

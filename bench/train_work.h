@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/instruction_set.h"
 #include "common/base/rng.h"
 #include "common/optimiser/optimiser.h"
 #include "models/backend/devices.h"
@@ -26,6 +27,7 @@ struct Work {
   OptimiserSettings optimiser;
   float learning_rate;
   Precision precision = Precision::kFp32;
+  InstructionSet instruction_set = InstructionSet::kAuto;  // on a CPU
 };
 
 std::vector<Work> AllWork();
