@@ -93,7 +93,7 @@ std::vector<std::string> NotesOf(const Graph& graph, const MinibatchRoom& room) 
   std::vector<std::string> notes;
   for (const Node& node : graph.nodes) {
     const auto* const norm = node.As<BatchNormalisationSpec>();
-    if (norm == nullptr || room.least * norm->shape.plane() > 1) continue;
+    if (norm == nullptr || norm->frozen || room.least * norm->shape.plane() > 1) continue;
     notes.push_back(
         "network.file: batch_normalisation \"" + node.name +
         "\" normalises a single number if a minibatch has one sample, as some have here: "

@@ -81,6 +81,8 @@ TEST_F(JobMemoryTest, ANormalisationOfASingleNumberIsNoted) {
   EXPECT_THAT(notes(batch, 11), testing::ElementsAre(AllOf(HasSubstr("batch_normalisation \"bn\""),
                                                            HasSubstr("one sample"))));
   EXPECT_THAT(notes(batch, 1), testing::SizeIs(1));
+  const std::string frozen = "layers { name: 'bn' trainable: false batch_normalisation {} }";
+  EXPECT_THAT(notes(frozen, 1), testing::IsEmpty()) << "it takes its running statistics";
 }
 
 TEST_F(JobMemoryTest, DataThatAllWorkersMapIsNotAWorkers) {
