@@ -14,6 +14,7 @@ struct Command {
   std::string_view summary;
   // args: without the command's name. Returns the exit code; errors have been reported.
   int (*run)(const CliEnvironment& environment, std::span<const std::string> args);
+  std::string_view also = "";  // words of other programs for it, separated by blanks
 };
 
 std::span<const Command> Commands();

@@ -43,14 +43,15 @@ int Main(const std::vector<std::string>& args) {
     std::fputs(VersionText("kumo").c_str(), stdout);
     return 0;
   }
-  std::vector<std::string> known;
+  std::vector<KnownName> known;
   for (const Command& command : Commands()) {
     if (command.name == args[0]) return command.run(environment, {args.begin() + 1, args.end()});
-    known.emplace_back(command.name);
+    known.push_back({command.name, command.also});
   }
-  return exit_reporter.Report(
-      ExitCode::kUsage,
-      "unknown command " + args[0] + DidYouMean(args[0], known) + " (kumo --help lists them)");
+  std::vector<std::string> meant;
+  for (const size_t i : Meant(args[0], known)) meant.emplace_back(known[i].name);
+  return exit_reporter.Report(ExitCode::kUsage, "unknown command " + args[0] + DidYouMean(meant) +
+                                                    " (kumo --help lists them)");
 }
 
 }  // namespace

@@ -20,9 +20,14 @@ using ::testing::HasSubstr;
 class CommandsTest : public KumoTest {};
 
 TEST_F(CommandsTest, UnknownCommandIsUsageAndNamesTheNearest) {
-  const Ended ended = Run({"lunch"}, /*fakes=*/false);
-  EXPECT_EQ(ended.code, 64);
-  EXPECT_THAT(ended.last_line, HasSubstr("unknown command lunch; did you mean launch?"));
+  Ended ended;
+  for (const auto& [word, meant] :
+       {std::pair("lunch", "launch"), {"test", "evaluate"}, {"train", "launch"}}) {
+    ended = Run({word}, /*fakes=*/false);
+    EXPECT_EQ(ended.code, 64);
+    EXPECT_THAT(ended.last_line, HasSubstr("unknown command " + std::string(word) +
+                                           "; did you mean " + meant + "?"));
+  }
   EXPECT_EQ(Read("termination-log"), ended.last_line + "\n");
   EXPECT_EQ(Run({}, false).code, 64);
 }
