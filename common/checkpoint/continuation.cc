@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/checkpoint/manifest.h"
+#include "common/checkpoint/relocation.h"
 #include "common/job/job_plan.h"
 #include "common/job/network_changes.h"
 #include "common/job/round_policy.h"
@@ -17,6 +18,8 @@ namespace kumo {
 namespace {
 
 constexpr char kOtherSamples[] = "the rounds so far would have had other samples";
+constexpr char kFreshMoments[] =
+    "Adam's moments would start at zero in the middle of their bias correction";
 
 bool Has(const SettingChange& change, Effect effect) {
   const Option* const option = OptionTable::Shared().Find(change.key);
@@ -104,6 +107,12 @@ bool SameUntilNow(const Comparison& c, int64_t version) {
          c.last_then.epoch == c.last_now.epoch;
 }
 
+// Whether the arrays are now moments of an optimiser that corrects their bias, as Adam does.
+using Words = std::string_view Carried::*;
+bool AreMoments(const Comparison& c, Words what) {
+  return c.optimiser_now.corrects_bias && c.carried_now.*what == c.optimiser_now.state;
+}
+
 // The changes that are not allowed, one sentence each.
 class Refusals {
  public:
@@ -122,8 +131,8 @@ class Refusals {
       Refuse(Effect::kOrder,
              "it changes the order of the current epoch; continue from the end of an epoch");
     }
-    const bool keeps_local = AreMoments(&Carried::local) && Same(&Carried::local);
-    if (keeps_local || (AreMoments(&Carried::rule) && Same(&Carried::rule))) {
+    const bool keeps_local = AreMoments(c_, &Carried::local) && Same(&Carried::local);
+    if (keeps_local || (AreMoments(c_, &Carried::rule) && Same(&Carried::rule))) {
       Refuse(Effect::kMomentDecay, "Adam's moments are means with the old value");
     }
     if (keeps_local) {
@@ -134,12 +143,7 @@ class Refusals {
   }
 
  private:
-  using Words = std::string_view Carried::*;
   bool Same(Words what) const { return c_.carried_then.*what == c_.carried_now.*what; }
-  // Whether the arrays are now moments of an optimiser that corrects their bias, as Adam does.
-  bool AreMoments(Words what) const {
-    return c_.optimiser_now.corrects_bias && c_.carried_now.*what == c_.optimiser_now.state;
-  }
 
   void Refuse(Effect effect, const std::string& why) {
     for (const SettingChange& change : changes_) {
@@ -149,14 +153,12 @@ class Refusals {
 
   // The correction of the bias counts from the first round on.
   void RefuseFreshMoments() {
-    constexpr const char kWhy[] =
-        "Adam's moments would start at zero in the middle of their bias correction";
-    const bool rule = AreMoments(&Carried::rule) && !Same(&Carried::rule);
+    const bool rule = AreMoments(c_, &Carried::rule) && !Same(&Carried::rule);
     const bool local =
-        AreMoments(&Carried::local) &&
+        AreMoments(c_, &Carried::local) &&
         (!Same(&Carried::local) || c_.carried_then.partitions != c_.carried_now.partitions);
-    if (rule || local) Refuse(Effect::kAnyMoments, kWhy);
-    if (local) Refuse(Effect::kLocalMoments, kWhy);
+    if (rule || local) Refuse(Effect::kAnyMoments, kFreshMoments);
+    if (local) Refuse(Effect::kLocalMoments, kFreshMoments);
   }
 
   const checkpoint::Manifest& manifest_;
@@ -215,9 +217,31 @@ std::optional<int> SlotNow(int slot, const Carried& then, const Carried& now) {
   return slot - first_then + (now.residual ? 1 : 0);
 }
 
+// Requires the same tensors.
 std::vector<SettingChange> ChangesOfNetwork(const checkpoint::Manifest& manifest,
                                             const JobSpec& spec) {
-  return NetworkChanges(manifest.network(), spec.network, NetworkUse::kTraining);
+  std::vector<SettingChange> changes =
+      NetworkChanges(manifest.network(), spec.network, NetworkUse::kTraining);
+  // The manifest lacks a long network file.
+  if (changes.empty() && manifest.fingerprint() != spec.layout.fingerprint()) {
+    changes.push_back({"learning-rate and weight-decay factors of layers", "others", "these"});
+  }
+  return changes;
+}
+
+// Refuses to train weights that were frozen if their moments would be the only ones that start at
+// zero.
+Status CheckUnfrozen(const checkpoint::Manifest& manifest, const ParameterLayout& then,
+                     const ParameterLayout& now, const Experiment& experiment) {
+  KUMO_ASSIGN_OR_RETURN(const Comparison c, Compare(manifest, experiment));
+  if (!AreMoments(c, &Carried::rule) && !AreMoments(c, &Carried::local)) return OkStatus();
+  for (size_t i = 0; i < now.tensors().size(); ++i) {
+    if (then.tensors()[i].trained() || !now.tensors()[i].trained()) continue;
+    return FailedPrecondition("checkpoint " + manifest.name() + ": " + now.tensors()[i].name +
+                              " was not trained: " + kFreshMoments +
+                              "; train on in another output.directory, with --from");
+  }
+  return OkStatus();
 }
 
 // A set of the data as a checkpoint and as a worker know it.
@@ -359,14 +383,20 @@ Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSp
                                const Experiment& now) {
   const std::string name = "checkpoint " + manifest.name();
   if (manifest.fingerprint() != spec.layout.fingerprint()) {
+    ParameterLayout then;
     std::string difference = "the tensors' names, shapes or order differ";
     if (HasTensors(manifest)) {
-      KUMO_ASSIGN_OR_RETURN(const ParameterLayout layout, LayoutOf(manifest));
-      difference = layout.FirstDifference(spec.layout);
+      KUMO_ASSIGN_OR_RETURN(then, LayoutOf(manifest));
+      difference = WithoutFactors(then).FirstDifference(WithoutFactors(spec.layout));
     }
-    return FailedPrecondition(name + " is of another network: " + difference +
-                              "; bring back the network file that it was trained with, or train "
-                              "the new network in another output.directory");
+    if (!difference.empty()) {
+      return FailedPrecondition(name + " is of another network: " + difference +
+                                "; bring back the network file that it was trained with, or train "
+                                "the new network in another output.directory");
+    }
+    if (now.checkpoint.continues) {
+      KUMO_RETURN_IF_ERROR(CheckUnfrozen(manifest, then, spec.layout, now));
+    }
   }
   if (manifest.train_samples() == 0) return OkStatus();  // 0.1 did not say
   if (now.checkpoint.continues) return CheckPlaces(manifest, spec, now);

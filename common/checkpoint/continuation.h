@@ -2,12 +2,13 @@
 // changes are allowed, and which state of the checkpoint is kept.
 //
 // Rounds count on, so all rounds so far must be rounds of the new plan too: the same samples, in
-// the same mode. The network's tensors and the form of the samples stay the same; each row of the
-// option table has the effect of its setting. The samples themselves may change, also in number, if
-// the rounds so far have the same places in the epochs of the new data. The state of the update
-// rule and of the partitions is kept if it means the same with the new settings, and else starts at
-// zero. A change that allows neither is refused by name (Adam's moments cannot start at zero in the
-// middle of their bias correction). The weights are always kept.
+// the same mode. The network's tensors and the form of the samples stay the same; the factors of
+// the layers' steps may change; each row of the option table has the effect of its setting. The
+// samples themselves may change, also in number, if the rounds so far have the same places in the
+// epochs of the new data. The state of the update rule and of the partitions is kept if it means
+// the same with the new settings, and else starts at zero. A change that allows neither is refused
+// by name (Adam's moments cannot start at zero in the middle of their bias correction). The weights
+// are always kept.
 //
 // Pure functions, so that every server comes to the same result without a message.
 #pragma once
@@ -40,7 +41,8 @@ Status Adapt(const checkpoint::Manifest& manifest, const Experiment& now, ShardS
 
 // FailedPrecondition names the first difference between a checkpoint and a worker: tensors; and,
 // unless the job continues (now.checkpoint.continues), a network of the same tensors, the size of
-// the data or their contents. A job that continues is refused if the checkpoint's round has another
+// the data or their contents. A job that continues is refused if it trains weights that were frozen
+// with moments of their own. A job that continues is refused if the checkpoint's round has another
 // place in the epochs of the new data. now: the present settings, accepted by ContinuationOf.
 Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSpec& spec,
                                const Experiment& now);

@@ -74,9 +74,7 @@ void ClearInitialisers(google::protobuf::Message* message) {
 // The settings of a layer that affect a trained network.
 void ClearTraining(model::Layer* layer) {
   layer->clear_loss_weight();
-  layer->clear_trainable();
-  layer->clear_learning_rate_factor();
-  layer->clear_weight_decay_factor();
+  ClearFactors(layer);
   if (layer->has_dropout()) layer->mutable_dropout()->Clear();
   if (layer->has_attention()) layer->mutable_attention()->clear_dropout();
   if (layer->has_softmax_cross_entropy()) layer->mutable_softmax_cross_entropy()->Clear();
@@ -156,6 +154,12 @@ std::vector<SettingChange> NetworkChanges(const std::string& then_text, const st
     changes.push_back({"layers", more, "others"});
   }
   return changes;
+}
+
+void ClearFactors(model::Layer* layer) {
+  layer->clear_trainable();
+  layer->clear_learning_rate_factor();
+  layer->clear_weight_decay_factor();
 }
 
 }  // namespace kumo

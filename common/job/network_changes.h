@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/settings/experiment_text.h"
+#include "proto/model.pb.h"
 
 namespace kumo {
 
@@ -20,5 +21,9 @@ enum class NetworkUse { kJob, kTraining, kUse };
 // None if the networks are equal, or if a text is empty (unknown).
 std::vector<SettingChange> NetworkChanges(const std::string& then, const std::string& now,
                                           NetworkUse use);
+
+// Removes the settings of a layer's training that its trained weights do not depend on: trainable,
+// learning_rate_factor, weight_decay_factor.
+void ClearFactors(model::Layer* layer);
 
 }  // namespace kumo

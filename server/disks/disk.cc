@@ -9,6 +9,7 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/continuation.h"
 #include "common/checkpoint/final_model.h"
+#include "common/checkpoint/relocation.h"
 #include "common/checkpoint/resume_point.h"
 #include "server/disks/earlier_runs.h"
 #include "server/disks/generation_file.h"
@@ -29,9 +30,11 @@ Result<ShardSnapshot> Disk::Restore(const RestoreAction& restore) {
   KUMO_RETURN_IF_ERROR(restore.fetched);
   KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
                         ReadManifest(*files_, folder_, restore.checkpoint));
-  KUMO_ASSIGN_OR_RETURN(ShardSnapshot read,
-                        ReadSnapshot(*files_, folder_, manifest, restore.wanted));
+  KUMO_ASSIGN_OR_RETURN(const Relocation relocation, Relocation::Make(manifest, restore.layout));
+  const Range stored = relocation.Stored(restore.wanted);
+  KUMO_ASSIGN_OR_RETURN(ShardSnapshot read, ReadSnapshot(*files_, folder_, manifest, stored));
   KUMO_RETURN_IF_ERROR(Adapt(manifest, experiment_, &read));
+  relocation.Move(restore.wanted, &read);
   return read;
 }
 

@@ -7,6 +7,7 @@
 #include <glog/logging.h>
 
 #include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/relocation.h"
 
 namespace kumo {
 
@@ -192,19 +193,28 @@ void PrivateDisks::OnManifest(StepContext* context) {
     Finish(manifest.status(), context);
     return;
   }
-  std::vector<int> wanted = Wanted(*manifest);
-  Collect(*std::move(manifest), std::move(wanted), context);
+  Result<std::vector<int>> wanted = Wanted(*manifest);
+  if (!wanted.ok()) {
+    Finish(wanted.status(), context);
+    return;
+  }
+  Collect(*std::move(manifest), *std::move(wanted), context);
 }
 
-std::vector<int> PrivateDisks::Wanted(const checkpoint::Manifest& manifest) const {
+Result<std::vector<int>> PrivateDisks::Wanted(const checkpoint::Manifest& manifest) const {
   const auto* restore = std::get_if<RestoreAction>(&tasks_.front());
+  Range range;
+  if (restore) {
+    // Server 0's part lies before server 1's.
+    range = {keeps_server_0s_ ? 0 : restore->wanted.begin, restore->wanted.end};
+    KUMO_ASSIGN_OR_RETURN(const Relocation relocation, Relocation::Make(manifest, restore->layout));
+    range = relocation.Stored(range);
+  }
   std::vector<int> wanted;
   for (int i = 0; i < manifest.files_size(); ++i) {
     const checkpoint::File& file = manifest.files(i);
     bool wants = false;
     if (restore) {
-      // Server 0's part lies before server 1's.
-      const Range range = {keeps_server_0s_ ? 0 : restore->wanted.begin, restore->wanted.end};
       wants = IsAbout(file, range);
     } else if (const auto numbers = ParseShardFileName(file.name())) {
       const int shard = static_cast<int>(numbers->shard);

@@ -62,7 +62,7 @@ class PrivateDisks {
   void Begin(StepContext* context);
   void Collect(checkpoint::Manifest manifest, std::vector<int> wanted, StepContext* context);
   void OnManifest(StepContext* context);
-  std::vector<int> Wanted(const checkpoint::Manifest& manifest) const;
+  Result<std::vector<int>> Wanted(const checkpoint::Manifest& manifest) const;
   // Goes on with the first task if its files are here or cannot be had.
   void Advance(StepContext* context);
   void Finish(const Status& status, StepContext* context);

@@ -98,7 +98,7 @@ Status ShardHost::Build(const Generation& generation, StepContext* context) {
   ready_ = generation.restore.empty();
   if (!ready_) {
     context->Do(RestoreAction{generation.number, generation.restore, map.ServerRange(index_),
-                              generation.start_version});
+                              generation.start_version, OkStatus(), spec_->layout});
   }
   return OkStatus();
 }

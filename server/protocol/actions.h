@@ -60,9 +60,10 @@ struct SaveAction {
 struct RestoreAction {
   uint32_t generation = 0;
   std::string checkpoint;
-  Range wanted;
-  int64_t version = 0;  // of the checkpoint
-  Status fetched{};     // private disks: why the missing files could not be fetched; else ok
+  Range wanted;              // positions in the layout
+  int64_t version = 0;       // of the checkpoint
+  Status fetched{};          // private disks: why the missing files could not be fetched; else ok
+  ParameterLayout layout{};  // of the job; the checkpoint's may have other factors
 };
 
 // The job goes back to a checkpoint. After all manifests that are being written: make `generation`

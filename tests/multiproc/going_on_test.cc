@@ -293,6 +293,39 @@ TEST(GoingOn, WhatCannotChangeIsRefusedByNameAndOtherSettingsGoOn) {
               AllOf(HasSubstr("sync.partitions 4 -> 2"), HasSubstr("the state of the partitions"),
                     HasSubstr("blocks start from the weights that were evaluated")));
   EXPECT_GT(Number(Lines(job, "epoch").back(), "validation/main/accuracy"), 0.5);
+
+  // Factors of layers matter for further training alone, which takes them.
+  const Ended evaluated = Kumo(&job, "evaluate");
+  const auto weight_of = [&] {
+    const checkpoint::Manifest manifest = Newest(job);
+    const Range range = LayoutOf(manifest)->tensor(0);
+    EXPECT_EQ(manifest.tensors(0).name(), "conv1.weight");
+    const std::vector<float> weights = job.FinalWeights();
+    return std::vector<float>(weights.begin() + range.begin, weights.begin() + range.end);
+  };
+  const std::vector<float> weight = weight_of();
+  std::string text = ReadFile(std::string(KUMO_SOURCE_DIR) + "/tests/multiproc/small_lenet.pbtxt");
+  for (const std::string layer : {"conv1", "fc2"}) {
+    const std::string name = "name: \"" + layer + "\"";
+    ASSERT_NE(text.find(name), std::string::npos);
+    text.replace(text.find(name), name.size(),
+                 name + (layer == "fc2" ? " learning_rate_factor: 2" : " trainable: false"));
+  }
+  std::ofstream(job.Path("frozen.pbtxt")) << text;
+  job.Set("network.file", job.Path("frozen.pbtxt"));
+  const Ended same = Kumo(&job, "evaluate");
+  EXPECT_EQ(same.code, 0);
+  EXPECT_EQ(same.output, evaluated.output);
+  const Ended refused = Kumo(&job, "launch", {"--set", "job.epochs=4"});
+  EXPECT_EQ(refused.code, 78);
+  job.Set("job.epochs", "4");
+  const Ended frozen =
+      Kumo(&job, "launch",
+           {"--continue", "--set", "sync.push_codec=fp32", "--set", "block.nesterov=false", "--set",
+            "optimiser.type=sgd", "--set", "sync.partitions=2", "--set", "sync.minibatch=32"});
+  EXPECT_EQ(frozen.code, 0) << frozen.output;
+  EXPECT_THAT(frozen.output, AllOf(HasSubstr("from now on: layer conv1"), HasSubstr("layer fc2")));
+  EXPECT_EQ(weight_of(), weight);
 }
 
 // LeNet with another head: of 12 classes, and one layer more.

@@ -9,6 +9,7 @@
 #include "common/base/printable.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/manifest.h"
+#include "common/checkpoint/relocation.h"
 #include "common/checkpoint/source_checkpoint.h"
 #include "common/job/network_changes.h"
 #include "common/settings/experiment_text.h"
@@ -79,7 +80,8 @@ Result<StoredModel> OpenStoredModel(const ModelName& name) {
   if (!model.has_experiment_file) {
     KUMO_ASSIGN_OR_RETURN(model.experiment, ExperimentOf(model.manifest, name));
   }
-  KUMO_ASSIGN_OR_RETURN(model.layout, LayoutFor(model));
+  KUMO_ASSIGN_OR_RETURN(const ParameterLayout layout, LayoutFor(model));
+  model.layout = WithoutFactors(layout);
   KUMO_ASSIGN_OR_RETURN(model.weights, LoadStoredWeights(model.checkpoint, model.layout));
   return model;
 }
@@ -97,6 +99,7 @@ Result<model::Network> NetworkOf(const StoredModel& model) {
           ? LoadNetwork(model.experiment.network.file, VocabularyOf(model.manifest))
           : ParseNetwork(said, "the network of checkpoint " + model.checkpoint);
   if (!network.ok()) return network.status();
+  for (model::Layer& layer : *network->mutable_layers()) ClearFactors(&layer);
   KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(*network));
   KUMO_ASSIGN_OR_RETURN(const ParameterLayout layout, ParameterLayout::Make(graph.tensors()));
   if (layout.fingerprint() == model.layout.fingerprint()) {

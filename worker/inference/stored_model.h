@@ -36,17 +36,17 @@ struct StoredModel {
   Experiment experiment;          // from the file, or from the checkpoint's settings
   bool has_experiment_file = false;
   checkpoint::Manifest manifest;
-  ParameterLayout layout;
-  Buffer<float> weights;  // the evaluated ones
+  ParameterLayout layout;  // without factors, on which trained weights do not depend
+  Buffer<float> weights;   // the evaluated ones
 };
 
 // Reads and verifies the checkpoint, and reads the experiment file if one is named. The errors of
 // both; FailedPrecondition for a checkpoint of release 0.1 without an experiment file.
 Result<StoredModel> OpenStoredModel(const ModelName& name);
 
-// Returns the network from the experiment file, or from the checkpoint. The errors of LoadNetwork
-// and CheckSameNetwork; FailedPrecondition if the weights belong to another network, or if neither
-// contains the network.
+// Returns the network from the experiment file, or from the checkpoint, without factors of steps.
+// The errors of LoadNetwork and CheckSameNetwork; FailedPrecondition if the weights belong to
+// another network, or if neither contains the network.
 Result<model::Network> NetworkOf(const StoredModel& model);
 
 // Preparation of the pixels, and the names of the classes.

@@ -13,6 +13,7 @@
 #include "common/base/printable.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/manifest.h"
+#include "common/checkpoint/relocation.h"
 #include "common/checkpoint/source_checkpoint.h"
 #include "common/settings/experiment_text.h"
 #include "common/settings/option_table.h"
@@ -228,22 +229,21 @@ Result<Buffer<float>> LoadStoredWeights(const std::string& path, const Parameter
   const std::string parent = folder.has_parent_path() ? folder.parent_path().string() : ".";
   KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
                         VerifyCheckpoint(files, parent, folder.filename().string()));
-  if (manifest.fingerprint() != layout.fingerprint()) {
-    return FailedPrecondition("checkpoint " + path +
-                              " holds the weights of another network than network.file");
-  }
-  KUMO_ASSIGN_OR_RETURN(const ShardSnapshot snapshot,
-                        ReadSnapshot(files, parent, manifest, {0, layout.size()}));
+  KUMO_ASSIGN_OR_RETURN(const Relocation relocation, Relocation::Make(manifest, layout));
+  const Range wanted = {0, layout.size()};
+  KUMO_ASSIGN_OR_RETURN(ShardSnapshot snapshot,
+                        ReadSnapshot(files, parent, manifest, relocation.Stored(wanted)));
+  relocation.Move(wanted, &snapshot);
   // The manifest is not trusted: its claim is checked before anything is allocated for it.
-  int64_t wanted = 0;
-  for (const TensorSpec& tensor : layout.tensors()) wanted += tensor.size();
+  int64_t in_tensors = 0;
+  for (const TensorSpec& tensor : layout.tensors()) in_tensors += tensor.size();
   int64_t numbers = 0;
   for (const StateArray& array : snapshot.arrays) {
     if (array.kind == StateKind::kStart) numbers += static_cast<int64_t>(array.numbers.size());
   }
-  if (numbers < wanted) {
+  if (numbers < in_tensors) {
     return DataLoss("checkpoint " + path + " holds " + std::to_string(numbers) + " weights of " +
-                    std::to_string(wanted));
+                    std::to_string(in_tensors));
   }
   Buffer<float> weights(layout.size());
   // Without separate evaluated weights, the weights that blocks start from are the evaluated ones.

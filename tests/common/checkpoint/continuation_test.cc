@@ -284,6 +284,44 @@ TEST(Continuation, AnotherNetworkOfTheSameTensorsIsRefusedUnlessTheJobContinues)
   EXPECT_EQ(later.continuations(0).changes(0).setting(), "layer a");
 }
 
+TEST(Continuation, OtherFactorsOfTheSameTensorsAreRefusedUnlessTheJobContinues) {
+  const test::Job job = test::SmallJob();
+  const checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
+  auto tensors = test::SmallTensors();
+  tensors[0].factors.rate = 0;
+  JobSpec spec = job.spec;
+  spec.layout = ParameterLayout::Make(tensors).value();
+  // Also if the manifest lacks the network's text.
+  EXPECT_THAT(CheckSameNetworkAndData(manifest, spec, Now(false)).message(),
+              AllOf(HasSubstr("another network, of the same tensors"), HasSubstr("factors"),
+                    HasSubstr("--continue")));
+  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(true)).ok());
+  EXPECT_EQ(ChangesOfNetworkAndData(manifest, spec).size(), 1u);
+}
+
+TEST(Continuation, FrozenWeightsAreTrainedFromNowOnUnlessTheyNeedMoments) {
+  const test::Job job = test::SmallJob();
+  auto tensors = test::SmallTensors();
+  tensors[0].factors.rate = 0;
+  const ParameterLayout frozen = ParameterLayout::Make(tensors).value();
+  Experiment now = Now(true);
+  for (const auto mode : {SyncMode::kBlock, SyncMode::kGradient}) {
+    for (const auto type : {OptimiserType::kMomentum, OptimiserType::kAdamW}) {
+      now.sync.mode = mode;
+      now.optimiser.type = type;
+      checkpoint::Manifest manifest = ManifestOf(now, kEpochsEnd);
+      SetTensors(frozen, &manifest);
+      manifest.set_fingerprint(frozen.fingerprint());
+      const Status status = CheckSameNetworkAndData(manifest, job.spec, now);
+      const bool moments = mode == SyncMode::kGradient && type == OptimiserType::kAdamW;
+      EXPECT_EQ(status.ok(), !moments) << status.message();
+      if (!moments) continue;
+      EXPECT_THAT(status.message(), AllOf(HasSubstr("a.weight was not trained"),
+                                          HasSubstr("moments"), HasSubstr("--from")));
+    }
+  }
+}
+
 TEST(Continuation, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {
   const test::Job job = test::SmallJob();
   checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);

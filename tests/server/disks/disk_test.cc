@@ -26,10 +26,12 @@ Experiment SomeExperiment(const std::string& best = "") {
 
 const std::vector<float> kNumbers = {1, 2, 3};
 
+ParameterLayout SomeLayout() { return ParameterLayout::Make({{"weight", {3}}}).value(); }
+
 SaveAction SaveOf(int64_t version) {
   SaveAction save;
   save.header.experiment_hash = ExperimentHash(SomeExperiment());
-  save.header.fingerprint = 77;
+  save.header.fingerprint = SomeLayout().fingerprint();
   save.header.version = version;
   save.header.generation = 1;
   save.header.shards = 1;
@@ -42,7 +44,8 @@ checkpoint::Manifest ManifestOf(int64_t version, const SavedShardFile& saved) {
   manifest.set_job_name("digits");
   manifest.set_experiment_hash(ExperimentHash(SomeExperiment()));
   manifest.set_experiment_text(ExperimentText(SomeExperiment()));
-  manifest.set_fingerprint(77);
+  manifest.set_fingerprint(SomeLayout().fingerprint());
+  SetTensors(SomeLayout(), &manifest);
   manifest.set_generation(1);
   manifest.set_version(version);
   checkpoint::File* file = manifest.add_files();
@@ -66,7 +69,7 @@ bool IsThere(MemoryFileSystem* files, int64_t version) {
 TEST(Disk, WhatIsSavedIsRestoredOnceItsManifestIsThere) {
   MemoryFileSystem files;
   Disk disk(&files, SomeExperiment());
-  const RestoreAction restore{1, CheckpointName(4), {0, 3}};
+  const RestoreAction restore{1, CheckpointName(4), {0, 3}, 4, OkStatus(), SomeLayout()};
   const Result<SavedShardFile> file = disk.Save(SaveOf(4));
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_FALSE(disk.Restore(restore).ok());

@@ -104,8 +104,10 @@ Message Orders(int64_t complete) {
 }
 
 // Server 0 answers what a server asks for of the manifest. Returns what is checked then.
-std::optional<CheckFilesAction> BringManifest(PrivateDisks* disks, StepContext* context) {
-  const std::string text = TextOf(SomeManifest());
+std::optional<CheckFilesAction> BringManifest(
+    PrivateDisks* disks, StepContext* context,
+    const checkpoint::Manifest& manifest = SomeManifest()) {
+  const std::string text = TextOf(manifest);
   for (int i = 0; i < 100; ++i) {
     const auto sends = All<SendAction>(*context);
     context->actions.clear();
@@ -224,6 +226,25 @@ TEST(PrivateDisks, AnotherServerRestoresByServerZerosManifestWhatItsRangeNeeds) 
   context.actions.clear();
   disks.OnFromServer0(Orders(12), true, &context);
   EXPECT_TRUE(context.actions.empty());
+}
+
+// Frozen tensors come last.
+TEST(PrivateDisks, WithOtherFactorsTheFilesAreThoseOfTheTensorsPlacesThen) {
+  std::vector<TensorSpec> tensors = {{"a", {10}}, {"b", {10}}, {"c", {10}}};
+  checkpoint::Manifest manifest = SomeManifest();
+  const ParameterLayout then = ParameterLayout::Make(tensors).value();
+  SetTensors(then, &manifest);
+  manifest.set_fingerprint(then.fingerprint());
+  tensors[0].factors.rate = 0;
+  const ParameterLayout now = ParameterLayout::Make(tensors).value();
+  SomeRole role;
+  PrivateDisks disks(2, 3, SomeExperiment(), &role);
+  StepContext context{0, {}};
+  context.Do(RestoreAction{4, CheckpointName(12), now.tensor(0), 12, OkStatus(), now});
+  disks.HoldBack(&context);
+  const auto check = BringManifest(&disks, &context, manifest);
+  ASSERT_TRUE(check);
+  EXPECT_THAT(check->wanted, ElementsAre(0));
 }
 
 TEST(PrivateDisks, WhatCannotBeHadFailsTheRestoreByName) {

@@ -1,0 +1,48 @@
+// Relocation: from the positions of a checkpoint's numbers to those of a network with the same
+// tensors, whose layers may have other factors of their steps. Factors order the tensors in the
+// flat vector (parameter_layout.h).
+//
+// A tensor that is frozen from now on keeps the evaluated weights, and no other state.
+//
+// Immutable; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/checkpoint/snapshot.h"
+#include "common/job/parameter_layout.h"
+#include "proto/checkpoint.pb.h"
+
+namespace kumo {
+
+// The same tensors with factors of 1: equal for networks whose trained weights mean the same.
+ParameterLayout WithoutFactors(const ParameterLayout& layout);
+
+class Relocation {
+ public:
+  // FailedPrecondition with the first difference if the checkpoint has other tensors; the errors of
+  // LayoutOf.
+  static Result<Relocation> Make(const checkpoint::Manifest& manifest,
+                                 const ParameterLayout& layout);
+
+  // The range of the checkpoint's positions that holds the numbers of `wanted`, and maybe others.
+  Range Stored(Range wanted) const;
+  // Moves the arrays of Stored(wanted) to their positions in the layout, and cuts them to `wanted`.
+  // They share their numbers with the arrays before.
+  void Move(Range wanted, ShardSnapshot* snapshot) const;
+
+ private:
+  struct Tensor {
+    Range stored;
+    int64_t begin = 0;  // in the layout
+    bool frozen = false;
+
+    Range now() const { return {begin, begin + stored.size()}; }
+  };
+
+  std::vector<Tensor> tensors_;  // by stored position; empty: the layouts are equal
+};
+
+}  // namespace kumo
