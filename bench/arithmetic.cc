@@ -206,7 +206,7 @@ void AggregateAll(const Codec& codec, const Rule& rule, size_t partitions, Arena
 void EncodeDifferences(const Codec& codec, Arena& arena) {
   ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
     const auto bytes = arena.encoded(0).subspan(at, codec.EncodedBytes(count));
-    CHECK_EQ(EncodeDifference(codec, arena.floats(0).subspan(first, count),
+    CHECK_EQ(EncodeDifference(codec, {}, arena.floats(0).subspan(first, count),
                               arena.floats(1).subspan(first, count),
                               arena.floats(2).subspan(first, count), bytes, true),
              -1);

@@ -24,6 +24,7 @@ enum class RngPurpose : uint32_t {
   kGeneration = 9,
   kValidationSplit = 10,
   kClassOrder = 11,
+  kRounding = 12,
 };
 
 // One Philox4x32-10 block: four words from a 128-bit counter and a 64-bit key.

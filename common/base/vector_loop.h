@@ -46,12 +46,12 @@ KUMO_ALWAYS_INLINE void PrefetchBlock(const T* at) {
 // arrays `ahead`, which have `count` elements. The body is a KUMO_INLINE_LAMBDA.
 template <typename Body, typename... T>
 KUMO_ALWAYS_INLINE void ForEachBlock(size_t count, Body body, const T*... ahead) {
-  size_t begin = 0;
-  for (; begin + kBlock <= count; begin += kBlock) {
+  const size_t whole = count / kBlock * kBlock;
+  for (size_t begin = 0; begin < whole; begin += kBlock) {
     (PrefetchBlock(ahead + begin), ...);
     body(begin, begin + kBlock);
   }
-  if (begin < count) body(begin, count);
+  if (whole < count) body(whole, count);
 }
 
 }  // namespace kumo::KUMO_ISA

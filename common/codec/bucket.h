@@ -9,6 +9,8 @@
 //       it is null; absmax_bits are the bits of the largest |u|
 //   Decode(in, count, out), DecodeAdd(in, count, scale, sum)
 //   Finite(in, count): every decoded number is
+// A format with kTakesFacts encodes by more than the largest |u|:
+//   Encode(u, facts, residual, out), with BucketFacts of formulas.h
 // Encoding reads x and the residual from memory once: u goes through a buffer of 2 KiB, which stays
 // in the first cache; looking for numbers that are not finite rides along with the maximum.
 #pragma once
@@ -19,6 +21,12 @@
 #include "common/base/lanes.h"
 #include "common/base/vector_loop.h"
 #include "common/codec/kernel.h"
+
+namespace kumo::KUMO_ISA {
+
+KUMO_ALWAYS_INLINE float RootOf(float x) { return __builtin_sqrtf(x); }
+
+}  // namespace kumo::KUMO_ISA
 
 #define KUMO_FORMULA KUMO_ALWAYS_INLINE
 #include "common/codec/formulas.h"
@@ -100,11 +108,22 @@ inline int64_t FirstAbove(uint32_t most_bits, const float* u, size_t count) {
   return -1;
 }
 
-// Encodes one bucket; returns as Codec::EncodeUpTo does. With a constant count (a full bucket) the
-// loops inside have constant lengths.
 template <typename Format>
-KUMO_ALWAYS_INLINE int64_t EncodeBucket(const float* x, float* residual, size_t count,
-                                        uint32_t most_bits, unsigned char* out) {
+concept TakesFacts = requires {
+  Format::kTakesFacts;
+};
+
+// What a chunk's encoding depends on beside its numbers.
+struct ChunkContext {
+  const CodecSettings& settings;
+  const EncodeContext& context;
+};
+
+// Encodes the bucket that begins at number `begin` of its chunk; returns as Codec::EncodeIn does.
+// With a constant count (a full bucket) the loops inside have constant lengths.
+template <typename Format>
+KUMO_ALWAYS_INLINE int64_t EncodeBucket(const ChunkContext& chunk, size_t begin, const float* x,
+                                        float* residual, size_t count, unsigned char* out) {
   alignas(64) float buffer[kBucket];
   const float* u = x;
   uint32_t top;
@@ -114,29 +133,40 @@ KUMO_ALWAYS_INLINE int64_t EncodeBucket(const float* x, float* residual, size_t 
   } else {
     top = AbsMaxBits(x, count);
   }
-  if (top > most_bits) return FirstAbove(most_bits, u, count);
-  Format::Encode(u, count, top, residual, out);
+  const uint32_t most_bits = BitsOf(chunk.context.most);
+  if (top > most_bits) {
+    const int64_t bad = FirstAbove(most_bits, u, count);
+    return static_cast<int64_t>(begin) + bad;
+  }
+  if constexpr (TakesFacts<Format>) {
+    BucketFacts facts = BucketFacts::Of(chunk.settings, chunk.context, begin);
+    facts.absmax_bits = top;
+    facts.count = static_cast<int>(count);
+    Format::Encode(u, facts, residual, out);
+  } else {
+    Format::Encode(u, count, top, residual, out);
+  }
   return -1;
 }
 
 template <typename Format>
-int64_t EncodeChunk(const float* x, float* residual, size_t n, float most, unsigned char* out) {
-  const uint32_t most_bits = BitsOf(most);
-  const size_t full = n / kBucket * kBucket;
-  for (size_t i = 0; i < full; i += kBucket) {
+int64_t EncodeChunk(const CodecSettings& settings, const EncodeContext& context, const float* x,
+                    float* residual, size_t n, unsigned char* out) {
+  const ChunkContext chunk = {settings, context};
+  const size_t rest = n % kBucket;
+  const size_t full = n - rest;
+  for (size_t i = 0; i < full; i += kBucket, out += Format::Bytes(kBucket)) {
     int64_t bad;
     if (residual != nullptr) {
-      bad = EncodeBucket<Format>(x + i, residual + i, kBucket, most_bits, out);
+      bad = EncodeBucket<Format>(chunk, i, x + i, residual + i, kBucket, out);
     } else {
-      bad = EncodeBucket<Format>(x + i, nullptr, kBucket, most_bits, out);
+      bad = EncodeBucket<Format>(chunk, i, x + i, nullptr, kBucket, out);
     }
-    if (bad >= 0) return static_cast<int64_t>(i) + bad;
-    out += Format::Bytes(kBucket);
+    if (bad >= 0) return bad;
   }
-  if (full == n) return -1;
-  const int64_t bad = EncodeBucket<Format>(
-      x + full, residual == nullptr ? nullptr : residual + full, n - full, most_bits, out);
-  return bad < 0 ? -1 : static_cast<int64_t>(full) + bad;
+  if (rest == 0) return -1;
+  return EncodeBucket<Format>(chunk, full, x + full,
+                              residual == nullptr ? nullptr : residual + full, rest, out);
 }
 
 template <typename Format>
@@ -180,11 +210,21 @@ constexpr bool IsPlain() {
 }
 
 template <typename Format>
-constexpr CodecKernel KernelOf() {
-  return {Format::kId,           Format::kName,       Format::kHelp,       Format::kLossless,
-          Format::kCodesWeights, Format::kLargest,    GranuleOf<Format>(), IsPlain<Format>(),
-          Format::Bytes,         EncodeChunk<Format>, DecodeChunk<Format>, DecodeAddChunk<Format>,
-          FirstBadBucket<Format>};
+constexpr CodecKernel KernelOf(const CodecTraits& traits = {}) {
+  return {Format::kId,
+          Format::kName,
+          Format::kHelp,
+          Format::kLossless,
+          Format::kCodesWeights,
+          Format::kLargest,
+          GranuleOf<Format>(),
+          IsPlain<Format>(),
+          Format::Bytes,
+          EncodeChunk<Format>,
+          DecodeChunk<Format>,
+          DecodeAddChunk<Format>,
+          FirstBadBucket<Format>,
+          traits};
 }
 
 }  // namespace kumo::KUMO_ISA

@@ -4,7 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/codec/kernel.h"
@@ -18,7 +21,11 @@ static_assert(Codec::kBucket == kCodecBucket);
 
 // The list of codecs, in the order of their ids. A new codec is a file beside int8.cc, an id in
 // kernel.h, and its place here. The words of sync.push_codec come from it.
-#define KUMO_CODECS(DO) DO(kFp32) DO(kFp16) DO(kBf16) DO(kInt8) DO(kOneBit)
+#define KUMO_CODECS(DO)                                                               \
+  DO(kFp32)                                                                           \
+  DO(kFp16)                                                                           \
+  DO(kBf16) DO(kInt8) DO(kOneBit) DO(kInt4) DO(kE3m0) DO(kTwoBit) DO(kInt8Stochastic) \
+      DO(kInt4Stochastic) DO(kInt8Cntk) DO(kInt4Cntk) DO(kTwoBitCntk)
 
 #define KUMO_DECLARE_CODEC(name) KUMO_DECLARE_PER_ISA(const CodecKernel, name)
 KUMO_CODECS(KUMO_DECLARE_CODEC)
@@ -28,8 +35,9 @@ namespace {
 
 class KernelCodec final : public Codec {
  public:
-  explicit KernelCodec(const CodecKernel& kernel)
+  explicit KernelCodec(const CodecKernel& kernel, const CodecSettings& settings = {})
       : kernel_(kernel),
+        settings_(settings),
         bucket_bytes_(kernel.bucket_bytes(kBucket)),
         granule_bits_(std::countr_zero(kernel.granule)),
         granule_bytes_(kernel.bucket_bytes(kernel.granule)) {
@@ -40,6 +48,8 @@ class KernelCodec final : public Codec {
   std::string_view name() const override { return kernel_.name; }
   bool lossless() const override { return kernel_.lossless; }
   bool codes_weights() const override { return kernel_.codes_weights; }
+  const CodecTraits& traits() const override { return kernel_.traits; }
+  const CodecSettings& settings() const override { return settings_; }
   const CodecKernel& kernel() const { return kernel_; }
 
   size_t EncodedBytes(size_t n) const override {
@@ -51,11 +61,12 @@ class KernelCodec final : public Codec {
   bool plain() const override { return kernel_.plain; }
   float largest() const override { return kernel_.largest; }
 
-  int64_t EncodeUpTo(float most, std::span<const float> x, std::span<float> residual,
-                     std::span<std::byte> out) const override {
+  int64_t EncodeIn(const EncodeContext& context, std::span<const float> x,
+                   std::span<float> residual, std::span<std::byte> out) const override {
     CHECK_EQ(out.size(), EncodedBytes(x.size()));
     CHECK(residual.empty() || residual.size() == x.size());
-    return kernel_.encode(x.data(), residual.empty() ? nullptr : residual.data(), x.size(), most,
+    return kernel_.encode(settings_, context, x.data(),
+                          residual.empty() ? nullptr : residual.data(), x.size(),
                           reinterpret_cast<unsigned char*>(out.data()));
   }
 
@@ -99,6 +110,7 @@ class KernelCodec final : public Codec {
   }
 
   const CodecKernel& kernel_;
+  const CodecSettings settings_;
   const size_t bucket_bytes_;
   const int
       granule_bits_;  // granule() = 2^granule_bits_: a division takes as long as adding a tile
@@ -134,7 +146,7 @@ const CodecList& ListAt(Isa isa) {
 
 int64_t Codec::Encode(std::span<const float> x, std::span<float> residual,
                       std::span<std::byte> out) const {
-  return EncodeUpTo(std::numeric_limits<float>::max(), x, residual, out);
+  return EncodeIn({}, x, residual, out);
 }
 
 float Codec::MostWithoutLoss(bool has_residual) const {
@@ -161,6 +173,17 @@ const Codec& CodecOf(CodecId id) {
   const Result<const Codec*> codec = FindCodec(static_cast<uint32_t>(id));
   CHECK(codec.ok()) << codec.status().message();
   return **codec;
+}
+
+// A process has few settings, those of its job.
+const Codec& CodecOf(CodecId id, const CodecSettings& settings) {
+  const Codec& codec = CodecOf(id);
+  if (!codec.traits().has_threshold || codec.settings() == settings) return codec;
+  static std::mutex mutex;
+  static auto& made = *new std::map<std::pair<CodecId, float>, KernelCodec>;
+  const std::lock_guard lock(mutex);
+  const CodecKernel& kernel = static_cast<const KernelCodec&>(codec).kernel();
+  return made.try_emplace({id, settings.threshold}, kernel, settings).first->second;
 }
 
 Result<const Codec*> FindCodec(uint32_t id) {

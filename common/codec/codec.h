@@ -5,6 +5,7 @@
 // at a bucket's boundary has the same bytes as the two parts one after the other. Codecs are
 // stateless and thread-safe; the residual of error feedback belongs to the caller.
 // Results do not depend on the instruction set: sums run over 16 fixed lanes in a fixed order.
+// Decoding needs no settings: what was encoded by (2bit's threshold) is in the code.
 //
 // Layout of n encoded numbers, all little-endian, without padding between buckets:
 //   fp32   n x float32.
@@ -19,6 +20,16 @@
 //          The encoder sets the bit if u >= 0; low and high are the means of u over the zeros
 //          and over the ones, 0 for an empty side. Bits beyond the chunk's end are written as 0 and
 //          ignored.
+// The other codecs are packed: per bucket of m numbers float32 scale, then codes of 8, 4 or 2 bits
+// (packed.h has their order) in m bytes, at most 512, 256 or 128. number = value * scale.
+//   int4   value = code, two's complement; scale = absmax / 7; else as int8.
+//   e3m0   the code's highest bit is the sign; its lower bits are e; value = +-2^(e - 1), 0 if e is
+//          0. scale = absmax / 64, 0 if absmax < 2^-100.
+//   2bit   value = code, two's complement; scale is the threshold; the encoder writes -1, 0 and 1.
+//   int8_stochastic, int4_stochastic: as int8 and int4; the encoder adds a random number between
+//          -.5 and .5 to u / scale before it rounds.
+//   int8_cntk, int4_cntk, 2bit_cntk: as int8, int4 and 2bit; scale = -8 sigma / (2^bits - 1), and
+//          the encoder writes codes from -2^(bits - 1) on.
 #pragma once
 
 #include <cstddef>
@@ -47,6 +58,8 @@ class Codec {
   // Whether weights themselves may be pulled in this codec: it rounds each number by itself, and
   // finely enough. Others code how weights have moved.
   virtual bool codes_weights() const = 0;
+  virtual const CodecTraits& traits() const = 0;
+  virtual const CodecSettings& settings() const = 0;
   // The magnitude at which numbers saturate; float32's largest if they do not.
   virtual float largest() const = 0;
   // Exact length in bytes of n encoded numbers.
@@ -60,12 +73,12 @@ class Codec {
   // u = x + residual; out <- encode(u); residual <- u - decode(out). An empty residual means no
   // error feedback (u = x). Requires out.size() == EncodedBytes(x.size()), a residual that is empty
   // or as long as x, and three arrays that do not overlap. Returns the position of the first number
-  // of u that is not finite or, in magnitude, above `most`; or -1. If it is not -1, out and
+  // of u that is not finite or, in magnitude, above context.most; or -1. If it is not -1, out and
   // residual are unspecified and must not be used.
-  [[nodiscard]] virtual int64_t EncodeUpTo(float most, std::span<const float> x,
-                                           std::span<float> residual,
-                                           std::span<std::byte> out) const = 0;
-  // As EncodeUpTo, for numbers of any finite magnitude.
+  [[nodiscard]] virtual int64_t EncodeIn(const EncodeContext& context, std::span<const float> x,
+                                         std::span<float> residual,
+                                         std::span<std::byte> out) const = 0;
+  // As EncodeIn, for numbers of any finite magnitude.
   [[nodiscard]] int64_t Encode(std::span<const float> x, std::span<float> residual,
                                std::span<std::byte> out) const;
   // The largest magnitude of u that saturation encodes without loss: the excess is kept in the
@@ -104,6 +117,8 @@ std::span<const Choice<CodecId>> ChoicesOf(CodecId);
 
 // Borrowed for ever.
 const Codec& CodecOf(CodecId id);
+// The codec with settings other than the defaults. Thread-safe.
+const Codec& CodecOf(CodecId id, const CodecSettings& settings);
 // The codec of a number from the wire or a file. NotFound names the existing codecs.
 Result<const Codec*> FindCodec(uint32_t id);
 

@@ -2,11 +2,14 @@
 // same bits.
 //
 // A kernel header (common/base/isa.h). Its includer has named the namespace (KUMO_ISA), says what
-// stands in front of a function (KUMO_FORMULA), and has BitsOf(float) and FloatOf(uint32_t) there.
+// stands in front of a function (KUMO_FORMULA), and has BitsOf(float), FloatOf(uint32_t) and
+// RootOf(float), the square root, there.
 // No product and sum may be contracted.
 #pragma once
 
 #include <cstdint>
+
+#include "common/codec/kernel.h"
 
 namespace kumo::KUMO_ISA {
 
@@ -62,26 +65,37 @@ struct Binary16 {
   }
 };
 
-// int8: a scale for each bucket, absmax / 127, and codes rounded to nearest even.
-struct Int8Formula {
-  // No code, not even -128, decodes to infinity with a scale up to this.
-  static constexpr float kLargestScale = 0x1.fffffep127f / 128.0f;
+// Integers of kBits bits: a scale for each bucket, absmax / kMost, and codes rounded to nearest
+// even.
+template <int bits>
+struct IntegerFormula {
+  static constexpr int kBits = bits;
+  static constexpr float kMost = static_cast<float>((1 << (bits - 1)) - 1);  // the largest code
+  // No code, not even -kMost - 1, decodes to infinity with a scale up to this.
+  static constexpr float kLargestScale = 0x1.fffffep127f / (kMost + 1.0f);
   // Buckets below this are sent as zeros (1 / scale would overflow); feedback keeps them.
   static constexpr float kSmallestAbsMax = 0x1p-100f;
   // Adding it rounds to an integer, nearest even, that then lies in the low bits.
   static constexpr float kRound = 0x1.8p23f;
 
   KUMO_FORMULA static float ScaleOf(float absmax) {
-    const float scale = absmax < kSmallestAbsMax ? 0.0f : absmax / 127.0f;
+    const float scale = absmax < kSmallestAbsMax ? 0.0f : absmax / kMost;
     return scale < kLargestScale ? scale : kLargestScale;
   }
   KUMO_FORMULA static float InverseOf(float scale) { return scale > 0.0f ? 1.0f / scale : 0.0f; }
-  // kRound + the code of u, for a number or a vector of them. The low byte of the bits is the code
-  // as int8.
+  // kRound + the code of u, for a number or a vector of them. The low bits are the code, two's
+  // complement.
   template <typename T>
   KUMO_FORMULA static T Shifted(T u, float inverse) {
-    const T largest = T{} + 127.0f;
-    T code = u * inverse;
+    return Rounded(u * inverse);
+  }
+  // The same with a random number between -.5 and .5, which rounds up or down.
+  KUMO_FORMULA static float Shifted(float u, float inverse, float random) {
+    return Rounded(u * inverse + random);
+  }
+  template <typename T>
+  KUMO_FORMULA static T Rounded(T code) {
+    const T largest = T{} + kMost;
     code = code < largest ? code : largest;
     code = code > -largest ? code : -largest;
     return code + kRound;
@@ -89,6 +103,199 @@ struct Int8Formula {
   template <typename T>
   KUMO_FORMULA static T ErrorOf(T u, T shifted, float scale) {
     return u - (shifted - kRound) * scale;
+  }
+  // The number of a code's lowest kBits bits, before its scale.
+  KUMO_FORMULA static float ValueOf(uint32_t code) {
+    return static_cast<float>(static_cast<int32_t>(code << (32 - bits)) >> (32 - bits));
+  }
+};
+
+using Int8Formula = IntegerFormula<8>;
+
+// Random numbers of stochastic rounding: functions of a key and a number's position in the flat
+// vector, so the same in any order, in any chunk and on any device.
+struct RandomKey {
+  uint32_t a = 0;
+  uint32_t b = 0;
+
+  // For the positions that share their upper 32 bits with `position`. The finaliser of SplitMix64
+  // (Steele et al., OOPSLA 2014).
+  KUMO_FORMULA static RandomKey Of(uint64_t key, uint64_t position) {
+    uint64_t bits = key + ((position >> 32) + 1u) * 0x9e3779b97f4a7c15u;
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+    bits ^= bits >> 31;
+    return {static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32)};
+  }
+  // Uniform between -.5 and .5, symmetric, 24 bits. The multipliers and shifts are C. Wellons's
+  // "lowbias32".
+  KUMO_FORMULA float At(uint32_t position) const {
+    uint32_t bits = position ^ a;
+    bits ^= bits >> 16;
+    bits *= 0x7feb352du;
+    bits ^= bits >> 15;
+    bits += b;
+    bits *= 0x846ca68bu;
+    bits ^= bits >> 16;
+    return static_cast<float>(static_cast<int32_t>(bits >> 8)) * 0x1p-24f - (0.5f - 0x1p-25f);
+  }
+};
+
+// What a bucket is encoded by, beside its numbers.
+struct BucketFacts {
+  uint32_t absmax_bits = 0;     // of the largest |u|
+  int count = 0;                // numbers of the bucket
+  float sum_of_squares = 0.0f;  // of u * UnitOf(absmax_bits), if the formula has kNeedsSquares
+  float threshold = 0.0f;
+  RandomKey key;
+  uint32_t first = 0;  // position of the bucket's first number in the flat vector, 32 bits
+
+  // All but the facts about the numbers. begin: of the bucket in its chunk.
+  KUMO_FORMULA static BucketFacts Of(const CodecSettings& settings, const EncodeContext& context,
+                                     uint64_t begin) {
+    BucketFacts facts;
+    facts.threshold = settings.threshold;
+    facts.key = RandomKey::Of(context.key, context.first + begin);
+    facts.first = static_cast<uint32_t>(context.first + begin);
+    return facts;
+  }
+  // A power of two that scales the largest |u| to 1 .. 4, so that its square is a float32. For an
+  // absmax of at least kSmallestAbsMax.
+  KUMO_FORMULA static float UnitOf(uint32_t absmax_bits) {
+    const uint32_t exponent = absmax_bits >> 23;
+    return FloatOf((254u - (exponent < 253u ? exponent : 253u)) << 23);
+  }
+};
+
+// A packed formula is the state of one bucket: `scale`, and
+//   kBits: 2, 4 or 8 bits a number; kLargestScale, kNeedsSquares
+//   Of(facts)
+//   CodeOf(u, i): the code of number i of the bucket, in the lowest kBits bits
+//   ValueOf(code): from the lowest kBits bits; decode(code) = ValueOf(code) * scale
+
+// absmax / kMost, rounded to nearest even.
+template <int bits>
+struct NearestFormula : IntegerFormula<bits> {
+  using Integer = IntegerFormula<bits>;
+  static constexpr bool kNeedsSquares = false;
+  float scale;
+  float inverse;
+
+  KUMO_FORMULA static NearestFormula Of(const BucketFacts& facts) {
+    NearestFormula formula;
+    formula.scale = Integer::ScaleOf(FloatOf(facts.absmax_bits));
+    formula.inverse = Integer::InverseOf(formula.scale);
+    return formula;
+  }
+  KUMO_FORMULA uint32_t CodeOf(float u, int) const { return BitsOf(Integer::Shifted(u, inverse)); }
+};
+
+// The same scale, rounded up or down at random so that the mean is u: QSGD (Alistarh et al.,
+// NeurIPS 2017).
+template <int bits>
+struct StochasticFormula : IntegerFormula<bits> {
+  using Integer = IntegerFormula<bits>;
+  static constexpr bool kNeedsSquares = false;
+  float scale;
+  float inverse;
+  RandomKey key;
+  uint32_t first;
+
+  KUMO_FORMULA static StochasticFormula Of(const BucketFacts& facts) {
+    StochasticFormula formula;
+    formula.scale = Integer::ScaleOf(FloatOf(facts.absmax_bits));
+    formula.inverse = Integer::InverseOf(formula.scale);
+    formula.key = facts.key;
+    formula.first = facts.first;
+    return formula;
+  }
+  KUMO_FORMULA uint32_t CodeOf(float u, int i) const {
+    return BitsOf(Integer::Shifted(u, inverse, key.At(first + static_cast<uint32_t>(i))));
+  }
+};
+
+// CNTK's convention: 2^n - 1 steps between -4 sigma and 4 sigma, sigma = sqrt(mean u^2), and
+//   c = floor((u - low) / step), 0 .. 2^n - 1;   decoded: low + (c + 1/2) step
+// With low = -step (2^n - 1) / 2 that is (c - m) step for m = 2^(n-1) - 1: the multiple of step
+// that is nearest to u, -m .. m + 1. The layout of the integers has one code more below 0 than
+// above, so code and scale are the negative ones.
+template <int bits>
+struct CntkFormula : IntegerFormula<bits> {
+  using Integer = IntegerFormula<bits>;
+  static constexpr bool kNeedsSquares = true;
+  static constexpr float kSteps = static_cast<float>((1 << bits) - 1);
+  float scale;
+  float inverse;  // -1 / scale
+
+  KUMO_FORMULA static CntkFormula Of(const BucketFacts& facts) {
+    const float absmax = FloatOf(facts.absmax_bits);
+    const float unit = BucketFacts::UnitOf(facts.absmax_bits);
+    const float mean = facts.sum_of_squares / static_cast<float>(facts.count);
+    float step = RootOf(mean) * (8.0f / kSteps) / unit;
+    step = step < Integer::kLargestScale ? step : Integer::kLargestScale;
+    step = absmax < Integer::kSmallestAbsMax ? 0.0f : step;
+    CntkFormula formula;
+    formula.scale = -step;
+    formula.inverse = Integer::InverseOf(step);
+    return formula;
+  }
+  KUMO_FORMULA uint32_t CodeOf(float u, int) const {
+    float code = u * inverse + 0.5f;
+    code = code < Integer::kMost + 1.0f ? code : Integer::kMost + 1.0f;
+    code = code > -Integer::kMost ? code : -Integer::kMost;
+    const float nearest = (code + Integer::kRound) - Integer::kRound;
+    const float floor = nearest > code ? nearest - 1.0f : nearest;
+    return BitsOf(Integer::kRound - floor);
+  }
+};
+
+// MXNet's 2bit: a threshold T, and +T, -T or 0.
+struct ThresholdFormula : IntegerFormula<2> {
+  static constexpr bool kNeedsSquares = false;
+  float scale;
+
+  KUMO_FORMULA static ThresholdFormula Of(const BucketFacts& facts) {
+    ThresholdFormula formula;
+    formula.scale = facts.threshold;
+    return formula;
+  }
+  KUMO_FORMULA uint32_t CodeOf(float u, int) const {
+    return static_cast<uint32_t>(u >= scale) - static_cast<uint32_t>(u <= -scale);
+  }
+};
+
+// e3m0: a sign and 3 bits of exponent e: 0 for e = 0, else 2^(e - 1) smallest; the largest is the
+// bucket's absmax. Rounded to the nearest, the middle away from 0.
+struct E3m0Formula {
+  static constexpr int kBits = 4;
+  static constexpr bool kNeedsSquares = false;
+  static constexpr float kLargestScale = 0x1.fffffep127f / 64.0f;
+  static constexpr float kSmallestAbsMax = 0x1p-100f;  // as IntegerFormula's
+  static constexpr uint32_t kSign = 8u;
+  float scale;
+  float inverse;
+
+  KUMO_FORMULA static E3m0Formula Of(const BucketFacts& facts) {
+    const float absmax = FloatOf(facts.absmax_bits);
+    E3m0Formula formula;
+    formula.scale = absmax < kSmallestAbsMax ? 0.0f : absmax * 0x1p-6f;
+    formula.inverse = formula.scale > 0.0f ? 1.0f / formula.scale : 0.0f;
+    return formula;
+  }
+  // Half of the mantissa's range, added, carries into the exponent from 1.5 on.
+  KUMO_FORMULA uint32_t CodeOf(float u, int) const {
+    const uint32_t bits = BitsOf(u * inverse);
+    const uint32_t magnitude = bits & kMagnitudeBits;
+    int32_t exponent = static_cast<int32_t>((magnitude + 0x400000u) >> 23) - 126;
+    exponent = exponent > 1 ? exponent : 1;
+    exponent = exponent < 7 ? exponent : 7;
+    exponent = magnitude < 0x3f000000u ? 0 : exponent;  // .5
+    return static_cast<uint32_t>(exponent) | ((bits >> 28) & kSign);
+  }
+  KUMO_FORMULA static float ValueOf(uint32_t code) {
+    const uint32_t exponent = code & 7u;
+    const uint32_t magnitude = exponent == 0u ? 0u : (exponent + 126u) << 23;
+    return FloatOf(magnitude | ((code & kSign) << 28));
   }
 };
 

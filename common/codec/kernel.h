@@ -19,6 +19,34 @@ enum class CodecId : uint32_t {
   kBf16 = 3,
   kInt8 = 4,
   kOneBit = 5,
+  kInt4 = 6,
+  kE3m0 = 7,
+  kTwoBit = 8,
+  kInt8Stochastic = 9,
+  kInt4Stochastic = 10,
+  kInt8Cntk = 11,
+  kInt4Cntk = 12,
+  kTwoBitCntk = 13,
+};
+
+// Settings of codecs that have some; every process of a job has the same.
+struct CodecSettings {
+  float threshold = 0.5f;  // CodecTraits::has_threshold
+
+  friend bool operator==(const CodecSettings&, const CodecSettings&) = default;
+};
+
+// What an encoding depends on beside its numbers.
+struct EncodeContext {
+  float most = 0x1.fffffep127f;  // largest magnitude that is accepted
+  uint64_t key = 0;              // of the random numbers
+  uint64_t first = 0;            // position of the first number in the flat vector
+};
+
+struct CodecTraits {
+  bool codes_pulls = true;      // makes sense for pulls, too
+  bool needs_feedback = false;  // contributions are lost without error feedback
+  bool has_threshold = false;   // encodes by CodecSettings::threshold
 };
 
 struct CodecKernel {
@@ -31,13 +59,15 @@ struct CodecKernel {
   size_t granule;                        // Codec::granule()
   bool plain;                            // Codec::plain()
   size_t (*bucket_bytes)(size_t count);  // encoded length of a bucket of 1 .. kBucket numbers
-  // Codec::EncodeUpTo with the lengths already checked; residual may be null.
-  int64_t (*encode)(const float* x, float* residual, size_t n, float most, unsigned char* out);
+  // Codec::EncodeIn with the lengths already checked; residual may be null.
+  int64_t (*encode)(const CodecSettings& settings, const EncodeContext& context, const float* x,
+                    float* residual, size_t n, unsigned char* out);
   // Both decode n numbers from a bucket's start on.
   void (*decode)(const unsigned char* in, size_t n, float* out);
   void (*decode_add)(const unsigned char* in, size_t n, float scale, float* sum);
   // The first bucket that holds a number that is not finite, or -1.
   int64_t (*first_bad_bucket)(const unsigned char* in, size_t n);
+  CodecTraits traits;
 };
 
 }  // namespace kumo

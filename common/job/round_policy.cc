@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "common/base/rng.h"
 #include "common/optimiser/optimiser.h"
 
 namespace kumo {
 
 RoundPolicy::RoundPolicy(const Experiment& experiment)
-    : local_steps_(experiment.sync.mode == SyncMode::kBlock),
-      push_codec_(&CodecOf(experiment.sync.push_codec)),
+    : seed_(experiment.job.seed),
+      local_steps_(experiment.sync.mode == SyncMode::kBlock),
+      push_codec_(&experiment.sync.PushCodec()),
       averages_weights_(experiment.evaluation.average_samples > 0),
       block_keeps_apart_(TraitsOf(experiment.block).keeps_weights_apart) {
   const Codec& pull_codec = CodecOf(experiment.sync.pull_codec);
@@ -38,6 +40,25 @@ const Codec* RoundPolicy::PullCodec(const RoundPlan& round, Segment segment) con
 
 const Codec* RoundPolicy::PullCodec(Segment segment) const {
   return segment == Segment::kStatistics ? nullptr : pull_codec_;
+}
+
+EncodeContext RoundPolicy::PushContext(const RoundPlan& round, int partition,
+                                       const Range& chunk) const {
+  EncodeContext context;
+  context.key = Rng(seed_, RngPurpose::kRounding, static_cast<uint64_t>(round.round),
+                    static_cast<uint64_t>(partition))
+                    .NextUint64();
+  context.first = static_cast<uint64_t>(chunk.begin);
+  return context;
+}
+
+// Its stream is that of no partition.
+EncodeContext RoundPolicy::PullContext(int64_t version, const Range& chunk) const {
+  EncodeContext context;
+  context.key =
+      Rng(seed_, RngPurpose::kRounding, static_cast<uint64_t>(version), 0, /*c=*/1).NextUint64();
+  context.first = static_cast<uint64_t>(chunk.begin);
+  return context;
 }
 
 bool RoundPolicy::evaluates_apart() const { return pulls_differences_ || KeepsApart(local_steps_); }

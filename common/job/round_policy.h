@@ -38,6 +38,11 @@ class RoundPolicy {
   const Codec& PushCodec(const RoundPlan& round, Segment segment) const;
   // Codec of pulls of the version that the round makes; null: float32.
   const Codec* PullCodec(const RoundPlan& round, Segment segment) const;
+  // What the encoding of a partition's contribution to a chunk depends on; accepts any finite
+  // number.
+  EncodeContext PushContext(const RoundPlan& round, int partition, const Range& chunk) const;
+  // Likewise of the pulls of a version of a chunk.
+  EncodeContext PullContext(int64_t version, const Range& chunk) const;
   // Whether the servers keep two weights in the version that the round makes: those that the next
   // round starts from, and those that are evaluated.
   bool KeepsWeightsApart(const RoundPlan& round) const { return KeepsApart(round.local_steps); }
@@ -67,6 +72,7 @@ class RoundPolicy {
     return averages_weights_ || (local_steps && block_keeps_apart_);
   }
 
+  uint64_t seed_ = 0;
   bool local_steps_ = false;  // of some rounds
   const Codec* push_codec_ = nullptr;
   const Codec* pull_codec_ = nullptr;  // null: float32

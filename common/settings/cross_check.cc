@@ -136,10 +136,26 @@ class Checker {
                                           ", or sync.minibatch to " +
                                           std::to_string(MultipleFrom(e_.sync.minibatch, parts)));
     }
+    CheckCodecs();
     if (e_.sync.mode == SyncMode::kGradient && e_.sync.warmup_samples > 0) {
       Problem("sync.warmup_samples",
               " = " + std::to_string(e_.sync.warmup_samples) +
                   ": must be 0 in gradient mode, which trains like a warm-up all the time");
+    }
+  }
+
+  void CheckCodecs() {
+    const std::string push = " = " + WriteValue(e_.sync.push_codec);
+    if (CodecOf(e_.sync.push_codec).traits().needs_feedback && !e_.sync.error_feedback) {
+      Problem("sync.error_feedback",
+              " = false: sync.push_codec" + push +
+                  " sends a part of a contribution only, and the rest would be lost for good; set "
+                  "sync.error_feedback = true");
+    }
+    if (!CodecOf(e_.sync.pull_codec).traits().codes_pulls) {
+      Problem("sync.pull_codec", " = " + WriteValue(e_.sync.pull_codec) +
+                                     ": this codec is for contributions only (sync.push_codec); "
+                                     "set sync.pull_codec = int4 or 1bit");
     }
   }
 
@@ -340,6 +356,8 @@ class Checker {
     }
     NoteUnless(!CodecOf(e_.sync.push_codec).lossless(), {"sync.error_feedback"},
                "sync.push_codec = " + WriteValue(e_.sync.push_codec) + " is lossless");
+    NoteUnless(CodecOf(e_.sync.push_codec).traits().has_threshold, {"sync.push_threshold"},
+               "sync.push_codec = " + WriteValue(e_.sync.push_codec) + " has no threshold");
     NoteUnless(!e_.checkpoint.resume.never(), {"checkpoint.continue"}, "checkpoint.resume = never");
     if (e_.sync.mode == SyncMode::kGradient) {
       for (const auto& [key, origin] : origins_) {

@@ -109,6 +109,11 @@ struct Experiment {
     CodecId push_codec = CodecId::kFp32;
     CodecId pull_codec = CodecId::kFp32;
     bool error_feedback = true;
+    double push_threshold = 0.5;
+
+    const Codec& PushCodec() const {
+      return CodecOf(push_codec, {.threshold = static_cast<float>(push_threshold)});
+    }
   } sync;
 
   BlockRuleSettings block;      // [block] (result)

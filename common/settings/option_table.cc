@@ -362,6 +362,10 @@ std::vector<Option> Rows() {
            "of their change since the last pull"},
       {KUMO_SETTING(sync.error_feedback), .effect = kResult, .also = "residual residuals",
        .help = "Error feedback: the rounding error of a contribution is added to the next one"},
+      {KUMO_SETTING(sync.push_threshold), .allowed = AboveTo(0, 1e30), .effect = kResult,
+       .also = "threshold gradient_compression_threshold",
+       .help = "Threshold of codec 2bit: the number of a contribution that is sent, with its sign, "
+               "for each number that is as large; smaller ones wait in the residual"},
 
       {KUMO_SETTING(block.rule), .effect = kResult, .also = "update_rule aggregation",
        .help = "Update rule of block mode: from a round's mean block step to the next weights"},

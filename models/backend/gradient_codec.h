@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <span>
 
@@ -22,7 +21,7 @@ class GradientCodec {
   // Likewise, added to what is at `to`.
   virtual void DecodeAdd(const Codec& codec, std::span<const std::byte> code, int64_t n,
                          float* to) = 0;
-  // Codec::EncodeUpTo of x, or of x - minus if `minus` is not null. `residual` is null without
+  // Codec::EncodeIn of x, or of x - minus if `minus` is not null. `residual` is null without
   // error feedback.
   struct Encoding {
     const Codec* codec = nullptr;
@@ -30,9 +29,9 @@ class GradientCodec {
     const float* minus = nullptr;
     float* residual = nullptr;
     int64_t n = 0;
-    float most = std::numeric_limits<float>::max();
+    EncodeContext context;
     std::span<std::byte> code;  // in host memory, EncodedBytes(n) of it
-    int64_t first_bad = -1;     // the result of EncodeUpTo
+    int64_t first_bad = -1;     // the result of EncodeIn
   };
   // Encodes a contribution, or chunks of one. Codes and first_bad are there after Wait; until then
   // `encodings` must not move. Fastest if codes lie one behind the other in memory of MakeCode.

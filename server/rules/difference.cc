@@ -18,7 +18,7 @@ constexpr size_t kPiece = Codec::kBucket;
 
 }  // namespace
 
-int64_t EncodeDifference(const Codec& codec, std::span<const float> next,
+int64_t EncodeDifference(const Codec& codec, EncodeContext context, std::span<const float> next,
                          std::span<const float> before, std::span<float> copy,
                          std::span<std::byte> coded, bool stream) {
   CHECK_EQ(before.size(), next.size());
@@ -26,13 +26,13 @@ int64_t EncodeDifference(const Codec& codec, std::span<const float> next,
   CHECK_EQ(coded.size(), codec.EncodedBytes(next.size()));
   static const RuleKernels& kernels = RuleKernelsAt(DetectIsa());
   alignas(64) float piece[kPiece];
-  const float most = codec.MostWithoutLoss(/*has_residual=*/false);
+  context.most = codec.MostWithoutLoss(/*has_residual=*/false);
   size_t at = 0;
   for (size_t first = 0; first < next.size(); first += kPiece) {
     const size_t count = std::min(kPiece, next.size() - first);
     for (size_t i = 0; i < count; ++i) piece[i] = next[first + i] - before[first + i];
     const std::span<std::byte> bytes = coded.subspan(at, codec.EncodedBytes(count));
-    const int64_t bad = codec.EncodeUpTo(most, {piece, count}, {}, bytes);
+    const int64_t bad = codec.EncodeIn(context, {piece, count}, {}, bytes);
     if (bad >= 0) return static_cast<int64_t>(first) + bad;
     std::memcpy(piece, before.data() + first, count * sizeof(float));
     codec.DecodeAdd(bytes, count, 0, 1.0f, {piece, count});
@@ -42,6 +42,7 @@ int64_t EncodeDifference(const Codec& codec, std::span<const float> next,
       std::memcpy(copy.data() + first, piece, count * sizeof(float));
     }
     at += bytes.size();
+    context.first += count;
   }
   if (stream) FenceStreams();
   return -1;

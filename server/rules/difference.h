@@ -19,8 +19,9 @@ namespace kumo {
 // EncodedBytes, and none overlap. stream: writes the copy past the caches, for shards that are
 // larger than their caches. Returns the position of the first difference that the codec
 // cannot hold; copy and coded are then unspecified. Otherwise -1.
-[[nodiscard]] int64_t EncodeDifference(const Codec& codec, std::span<const float> next,
-                                       std::span<const float> before, std::span<float> copy,
-                                       std::span<std::byte> coded, bool stream);
+[[nodiscard]] int64_t EncodeDifference(const Codec& codec, EncodeContext context,
+                                       std::span<const float> next, std::span<const float> before,
+                                       std::span<float> copy, std::span<std::byte> coded,
+                                       bool stream);
 
 }  // namespace kumo

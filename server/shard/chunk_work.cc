@@ -7,10 +7,11 @@
 
 namespace kumo {
 
-CodedNumbers EncodeForPulls(const Codec& codec, const Buffer<float>& numbers) {
+CodedNumbers EncodeForPulls(const Codec& codec, EncodeContext context,
+                            const Buffer<float>& numbers) {
   auto bytes = std::make_shared<Buffer<std::byte>>(codec.EncodedBytes(numbers.size()));
-  const float most = codec.MostWithoutLoss(/*has_residual=*/false);
-  const int64_t bad = codec.EncodeUpTo(most, numbers.span(), {}, bytes->span());
+  context.most = codec.MostWithoutLoss(/*has_residual=*/false);
+  const int64_t bad = codec.EncodeIn(context, numbers.span(), {}, bytes->span());
   return {std::move(bytes), bad};
 }
 
@@ -42,13 +43,13 @@ void ChunkWork::MakeNext() {
 
 void ChunkWork::EncodeNext() {
   if (pull_codec->codes_weights()) {
-    CodedNumbers coded = EncodeForPulls(*pull_codec, *next.start);
+    CodedNumbers coded = EncodeForPulls(*pull_codec, pull_context, *next.start);
     next.coded = std::move(coded.bytes);
     first_bad = coded.first_bad;
     return;
   }
   const auto bytes = std::make_shared<Buffer<std::byte>>(pull_codec->EncodedBytes(elements));
-  first_bad = EncodeDifference(*pull_codec, std::as_const(*next.start).span(),
+  first_bad = EncodeDifference(*pull_codec, pull_context, std::as_const(*next.start).span(),
                                std::as_const(*current.copy()).span(), next.worker_copy->span(),
                                bytes->span(), stream);
   next.coded = bytes;

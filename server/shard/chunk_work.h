@@ -24,7 +24,8 @@ struct CodedNumbers {
   CodedBytes bytes;
   int64_t first_bad = -1;  // index of the first element that the codec cannot hold; -1: none
 };
-CodedNumbers EncodeForPulls(const Codec& codec, const Buffer<float>& numbers);
+CodedNumbers EncodeForPulls(const Codec& codec, EncodeContext context,
+                            const Buffer<float>& numbers);
 
 struct ChunkWork {
   uint32_t generation = 0;  // of the shard that asked for it
@@ -41,7 +42,8 @@ struct ChunkWork {
   Version current;                    // that the round started from; none if `next` is complete
   Version next;                       // to be written; the rule's slots are updated in place
   const Codec* pull_codec = nullptr;  // encodes the next version for pulls; null: float32
-  bool stream = false;                // write the next arrays past the caches
+  EncodeContext pull_context;
+  bool stream = false;  // write the next arrays past the caches
   bool freeze = false;  // the next version goes into a checkpoint or to another server
 
   // Results of Run(), beside the elements of `next`.

@@ -134,6 +134,7 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
         AverageShare(average_samples_, plan_.SamplesAt(work->round + 1), work->info.samples);
   }
   work->pull_codec = policy_.PullCodec(round, chunk.segment);
+  work->pull_context = policy_.PullContext(work->round + 1, chunk.range);
   const bool differences = work->pull_codec != nullptr && policy_.pulls_differences();
   work->next = NextArrays(*work->rule, round.step, differences, current, previous);
   work->current = *current;
@@ -143,7 +144,8 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
 Status RoundMath::CodeStart(const Chunk& chunk, int64_t number, Version* version) const {
   const Codec* const codec = policy_.PullCodec(chunk.segment);
   if (codec == nullptr || policy_.pulls_differences()) return OkStatus();
-  CodedNumbers coded = EncodeForPulls(*codec, *version->start);
+  CodedNumbers coded =
+      EncodeForPulls(*codec, policy_.PullContext(number, chunk.range), *version->start);
   KUMO_RETURN_IF_ERROR(CheckFits(chunk, number, coded.first_bad));
   version->coded = std::move(coded.bytes);
   return OkStatus();

@@ -24,6 +24,15 @@
 namespace kumo::sim {
 namespace {
 
+// One of the codecs that may be chosen; every third time float32, which carries nothing.
+CodecId AnyCodec(Rng* rng, bool (*may_be)(const Codec&)) {
+  if (rng->NextBelow(3) == 0) return CodecId::kFp32;
+  for (;;) {
+    const Codec& codec = *AllCodecs()[rng->NextBelow(AllCodecs().size())];
+    if (may_be(codec)) return codec.id();
+  }
+}
+
 // A random job; its reference is the same experiment on one worker and one server, undisturbed.
 SimSettings RandomJob(uint64_t seed) {
   Rng rng(seed, RngPurpose::kTest);
@@ -41,11 +50,9 @@ SimSettings RandomJob(uint64_t seed) {
   if (choose({0, 1})) e.sync.warmup_samples = choose({10, 60});
   e.block.nesterov = choose({0, 1});
   e.block.reset_local_state = choose({0, 1});
-  constexpr CodecId kPullCodecs[] = {CodecId::kFp32, CodecId::kFp16, CodecId::kOneBit,
-                                     CodecId::kInt8, CodecId::kBf16};
-  e.sync.pull_codec = kPullCodecs[rng.NextBelow(5)];
-  constexpr CodecId kCodecs[] = {CodecId::kFp32, CodecId::kOneBit, CodecId::kInt8, CodecId::kBf16};
-  e.sync.push_codec = kCodecs[rng.NextBelow(4)];
+  e.sync.pull_codec = AnyCodec(&rng, [](const Codec& c) { return c.traits().codes_pulls; });
+  e.sync.push_codec = AnyCodec(&rng, [](const Codec&) { return true; });
+  e.sync.push_threshold = choose({1, 2}) * 0.01;
   e.cluster.workers = choose({1, 2, 3});
   settings.servers = choose({1, 2, 3});
   e.checkpoint.every_rounds = choose({0, 0, 1, 3});

@@ -99,7 +99,9 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
       residual = std::span<float>(arrays[0]).subspan(chunk.range.begin, n);
     }
     auto coded = std::make_shared<std::vector<std::byte>>(codec.EncodedBytes(n));
-    CHECK_EQ(codec.Encode(x, residual, *coded), -1);
+    const EncodeContext context =
+        shape_->policy.PushContext(train.round, train.partition, chunk.range);
+    CHECK_EQ(codec.EncodeIn(context, x, residual, *coded), -1);
     block.contributions.push_back({coded, std::span<const std::byte>(*coded)});
   }
   if (train.save_state) {

@@ -4,8 +4,8 @@
 
 namespace kumo {
 
-Contribution::Contribution(const JobShape& shape, const RoundPlan& round, const Vectors& vectors,
-                           Backend* backend)
+Contribution::Contribution(const JobShape& shape, const RoundPlan& round, int partition,
+                           const Vectors& vectors, Backend* backend)
     : chunks_(shape.map.chunks()), backend_(backend), asked_(chunks_.size()) {
   constexpr size_t kAlign = 64;
   std::vector<size_t> places;
@@ -27,7 +27,8 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, const 
     if (!encoding.codec->lossless() && vectors.residual != nullptr) {
       encoding.residual = vectors.residual + begin;
     }
-    encoding.most = encoding.codec->MostWithoutLoss(encoding.residual != nullptr);
+    encoding.context = shape.policy.PushContext(round, partition, chunk.range);
+    encoding.context.most = encoding.codec->MostWithoutLoss(encoding.residual != nullptr);
     end += encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n));
     end = (end + kAlign - 1) / kAlign * kAlign;
   }

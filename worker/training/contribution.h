@@ -33,7 +33,7 @@ class Contribution {
 
   // Codes gradients in a gradient round, otherwise base - weights; statistics are averaged in both
   // modes. Chunks that are frozen get no code. `shape` and `backend` must outlive this object.
-  Contribution(const JobShape& shape, const RoundPlan& round, const Vectors& vectors,
+  Contribution(const JobShape& shape, const RoundPlan& round, int partition, const Vectors& vectors,
                Backend* backend);
   // Waits for the backend if it is still coding.
   ~Contribution();

@@ -148,7 +148,7 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train,
   if (train.round.local_steps) {
     backend_->Zero(optimiser_slots_.data(), static_cast<size_t>(optimiser_slots_.bytes()));
   }
-  Contribution contribution(*shape_, train.round,
+  Contribution contribution(*shape_, train.round, train.partition,
                             {base_.data(), weights_.data(), gradients(), carried.residual.data()},
                             backend_);
   KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(train, on_coded, &carried, &contribution));

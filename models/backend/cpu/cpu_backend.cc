@@ -73,7 +73,7 @@ class CpuBackend final : public Backend {
       std::span<float> residual;
       if (encoding.residual != nullptr) residual = {encoding.residual, n};
       encoding.first_bad =
-          encoding.codec->EncodeUpTo(encoding.most, {x, n}, residual, encoding.code);
+          encoding.codec->EncodeIn(encoding.context, {x, n}, residual, encoding.code);
     }
   }
   void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) override {

@@ -13,6 +13,7 @@ namespace kumo::KUMO_ISA {
 
 KUMO_FORMULA uint32_t BitsOf(float x) { return __float_as_uint(x); }
 KUMO_FORMULA float FloatOf(uint32_t bits) { return __uint_as_float(bits); }
+KUMO_FORMULA float RootOf(float x) { return sqrtf(x); }
 
 }  // namespace kumo::KUMO_ISA
 
@@ -22,6 +23,7 @@ namespace kumo::cuda {
 namespace {
 
 using on_device::BitsOf;
+using on_device::BucketFacts;
 using on_device::FloatOf;
 
 constexpr int kLanes = 16;
@@ -66,7 +68,8 @@ struct LaneOfBucket {
 
 struct Fp32Format {
   static __host__ __device__ int64_t Bytes(int64_t count) { return 4 * count; }
-  __device__ static void Encode(const LaneOfBucket& b, uint32_t, float* residual, std::byte* out) {
+  __device__ static void Encode(const LaneOfBucket& b, const BucketFacts&, float* residual,
+                                std::byte* out) {
     for (int v = 0; v < kVectors; ++v) {
       if (!b.has(v)) continue;
       const int i = kLanes * v + b.lane;
@@ -80,7 +83,8 @@ struct Fp32Format {
 template <typename Half>
 struct HalfFormat {
   static __host__ __device__ int64_t Bytes(int64_t count) { return 2 * count; }
-  __device__ static void Encode(const LaneOfBucket& b, uint32_t, float* residual, std::byte* out) {
+  __device__ static void Encode(const LaneOfBucket& b, const BucketFacts&, float* residual,
+                                std::byte* out) {
     for (int v = 0; v < kVectors; ++v) {
       if (!b.has(v)) continue;
       const int i = kLanes * v + b.lane;
@@ -94,23 +98,46 @@ struct HalfFormat {
   }
 };
 
-struct Int8Format : on_device::Int8Formula {
-  static __host__ __device__ int64_t Bytes(int64_t count) { return 4 + count; }
-  __device__ static void Encode(const LaneOfBucket& b, uint32_t absmax_bits, float* residual,
+// common/codec/packed.h: the numbers of a byte are all of one lane.
+template <typename Formula>
+struct PackedFormat {
+  static constexpr int kPerByte = 8 / Formula::kBits;
+  static constexpr int kStride = static_cast<int>(Codec::kBucket) / kPerByte;
+  static constexpr int kCodesAt = 4;
+
+  static __host__ __device__ int64_t Bytes(int64_t count) {
+    return kCodesAt + (count < kStride ? count : kStride);
+  }
+  __device__ static void Encode(const LaneOfBucket& b, BucketFacts facts, float* residual,
                                 std::byte* out) {
-    const float scale = ScaleOf(FloatOf(absmax_bits));
-    const float inverse = InverseOf(scale);
-    if (b.lane == 0) Put(scale, out);
-    for (int v = 0; v < kVectors; ++v) {
+    if constexpr (Formula::kNeedsSquares) {
+      const float unit = BucketFacts::UnitOf(facts.absmax_bits);
+      float sum = 0.0f;
+      for (int v = 0; v < kVectors; ++v) {
+        const float x = b.u[v] * unit;
+        sum += x * x;
+      }
+      facts.sum_of_squares = FromLane0(SumOfLanes(sum));
+    }
+    const Formula formula = Formula::Of(facts);
+    if (b.lane == 0) Put(formula.scale, out);
+    for (int v = 0; v < kVectors / kPerByte; ++v) {
       if (!b.has(v)) continue;
-      const int i = kLanes * v + b.lane;
-      const float shifted = Shifted(b.u[v], inverse);
-      out[4 + i] = static_cast<std::byte>(BitsOf(shifted));
-      if (residual != nullptr) residual[i] = ErrorOf(b.u[v], shifted, scale);
+      uint32_t packed = 0;
+      for (int k = 0; k < kPerByte; ++k) {
+        const int at = v + k * (kVectors / kPerByte);
+        if (!b.has(at)) continue;
+        const int i = kLanes * at + b.lane;
+        const uint32_t code = formula.CodeOf(b.u[at], i);
+        packed |= (code & ((1u << Formula::kBits) - 1u)) << (k * Formula::kBits);
+        if (residual != nullptr) residual[i] = b.u[at] - Formula::ValueOf(code) * formula.scale;
+      }
+      out[kCodesAt + kLanes * v + b.lane] = static_cast<std::byte>(packed);
     }
   }
   __device__ static float Decode(const std::byte* in, int i) {
-    return static_cast<float>(static_cast<int8_t>(in[4 + i])) * Get<float>(in);
+    const auto codes = static_cast<uint32_t>(in[kCodesAt + i % kStride]);
+    return Formula::ValueOf(codes >> (i / kStride * Formula::kBits)) * Get<float>(in);
   }
 };
 
@@ -118,7 +145,8 @@ struct OneBitFormat : on_device::OneBitFormula {
   static constexpr int kWordsAt = 8;
 
   static __host__ __device__ int64_t Bytes(int64_t) { return kWordsAt + Codec::kBucket / 8; }
-  __device__ static void Encode(const LaneOfBucket& b, uint32_t, float* residual, std::byte* out) {
+  __device__ static void Encode(const LaneOfBucket& b, const BucketFacts&, float* residual,
+                                std::byte* out) {
     float below = 0.0f;
     float above = 0.0f;
     uint32_t word = 0;
@@ -212,7 +240,7 @@ __global__ void EncodeKernel(const EncodeJob* jobs, int count, int64_t buckets) 
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) b.u[v] += b.has(v) ? residual[mine + kLanes * v] : 0.0f;
     }
-    const uint32_t most = BitsOf(job.most);
+    const uint32_t most = BitsOf(job.context.most);
     uint32_t top = 0;
     int bad = kVectors;
 #pragma unroll
@@ -227,7 +255,10 @@ __global__ void EncodeKernel(const EncodeJob* jobs, int count, int64_t buckets) 
     for (int width = kLanes / 2; width > 0; width /= 2) {
       top = max(top, __shfl_xor_sync(LanesMask(), top, width, kLanes));
     }
-    Format::Encode(b, top, residual == nullptr ? nullptr : residual + begin,
+    BucketFacts facts = BucketFacts::Of(job.settings, job.context, static_cast<uint64_t>(begin));
+    facts.absmax_bits = top;
+    facts.count = b.count;
+    Format::Encode(b, facts, residual == nullptr ? nullptr : residual + begin,
                    job.out + bucket * Format::Bytes(kBucket));
   }
 }
@@ -252,9 +283,25 @@ cudaError_t WithFormat(CodecId codec, LaunchFormat launch) {
     case CodecId::kBf16:
       return launch(HalfFormat<on_device::BFloat16>());
     case CodecId::kInt8:
-      return launch(Int8Format());
+      return launch(PackedFormat<on_device::NearestFormula<8>>());
     case CodecId::kOneBit:
       return launch(OneBitFormat());
+    case CodecId::kInt4:
+      return launch(PackedFormat<on_device::NearestFormula<4>>());
+    case CodecId::kE3m0:
+      return launch(PackedFormat<on_device::E3m0Formula>());
+    case CodecId::kTwoBit:
+      return launch(PackedFormat<on_device::ThresholdFormula>());
+    case CodecId::kInt8Stochastic:
+      return launch(PackedFormat<on_device::StochasticFormula<8>>());
+    case CodecId::kInt4Stochastic:
+      return launch(PackedFormat<on_device::StochasticFormula<4>>());
+    case CodecId::kInt8Cntk:
+      return launch(PackedFormat<on_device::CntkFormula<8>>());
+    case CodecId::kInt4Cntk:
+      return launch(PackedFormat<on_device::CntkFormula<4>>());
+    case CodecId::kTwoBitCntk:
+      return launch(PackedFormat<on_device::CntkFormula<2>>());
   }
   return cudaErrorInvalidValue;
 }

@@ -140,7 +140,7 @@ std::vector<EncodeJob> Coder::Part::MakeJobs(const std::vector<size_t>& places) 
     for (const size_t i : members) {
       const GradientCodec::Encoding& e = encodings[i];
       jobs.push_back({e.x, e.minus, e.residual, e.n, packed + places[i], first_bad + i,
-                      group.buckets, e.most});
+                      group.buckets, e.context, e.codec->settings()});
       group.buckets += (e.n + int64_t{Codec::kBucket} - 1) / int64_t{Codec::kBucket};
     }
   }

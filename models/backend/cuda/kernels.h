@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 
 #include <cuda_runtime_api.h>
@@ -82,8 +81,8 @@ cudaError_t ScaleGradients(const Launch& launch, const StepBlock* step, int64_t 
 
 // --- codec_kernel.cu. common/codec/codec.h on the device, the same bits; see there.
 // One array to encode: x, or x - minus if `minus` is not null; residual may be null. Where a number
-// is not finite or above `most`, *first_bad becomes its position if that is less than what it held;
-// then `out` and the residual are unspecified.
+// is not finite or above context.most, *first_bad becomes its position if that is less than what it
+// held; then `out` and the residual are unspecified.
 struct EncodeJob {
   const float* x = nullptr;
   const float* minus = nullptr;
@@ -92,7 +91,8 @@ struct EncodeJob {
   std::byte* out = nullptr;  // aligned to 8 bytes
   unsigned long long* first_bad = nullptr;
   int64_t first_bucket = 0;  // buckets of the jobs before it
-  float most = std::numeric_limits<float>::max();
+  EncodeContext context;
+  CodecSettings settings;
 };
 // `jobs` in device memory, `buckets` those of all.
 cudaError_t Encode(const Launch& launch, CodecId codec, const EncodeJob* jobs, int count,

@@ -1,10 +1,12 @@
 // Single codecs against their definitions: bytes written out by hand, and references in plain
 // arithmetic.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -166,6 +168,148 @@ TEST(Int8, LeavesABucketOfTinyNumbersToTheResidual) {
   ASSERT_EQ(Named("int8").Encode(x, residual, bytes), -1);
   EXPECT_EQ(bytes, std::vector<std::byte>(bytes.size(), std::byte{0}));
   EXPECT_EQ(residual, x);
+}
+
+std::vector<float> Decoded(const Codec& codec, const std::vector<uint8_t>& bytes, size_t n) {
+  std::vector<float> out(n);
+  codec.Decode(std::as_bytes(std::span(bytes)), n, 0, out);
+  return out;
+}
+
+TEST(Int4, WritesTheScaleThenTwoCodesAByte) {
+  // Scale 2; 3 lies between codes 1 and 2, 5 between 2 and 3: both go to 2.
+  const Codec& int4 = Named("int4");
+  EXPECT_EQ(Bytes(int4, {14.0f, -14.0f, 3.0f, 5.0f, -3.0f}),
+            (std::vector<uint8_t>{0, 0, 0, 0x40, 7, 9, 2, 2, 14}));
+  std::vector<float> x(300);
+  x[0] = 14.0f;
+  x[1] = -4.0f;
+  x[256] = -2.0f;
+  x[257] = 6.0f;
+  const std::vector<uint8_t> bytes = Bytes(int4, x);
+  ASSERT_EQ(bytes.size(), 4u + 256u);
+  EXPECT_EQ(bytes[4], 0xf7);
+  EXPECT_EQ(bytes[5], 0x3e);
+  EXPECT_EQ(Decoded(int4, bytes, 300), x);
+}
+
+TEST(E3m0, RoundsToTheNearestPowerOfTwo) {
+  // Scale 1; 1.5 lies between 1 and 2, .5 between 0 and 1, 48 between 32 and 64.
+  const std::vector<float> x = {64.0f, -64.0f, 48.0f, 47.9f, -1.5f, 1.4f, 0.5f, -0.49f, 0.0f};
+  const std::vector<uint8_t> bytes = Bytes(Named("e3m0"), x);
+  EXPECT_EQ(bytes, (std::vector<uint8_t>{0, 0, 0x80, 0x3f, 7, 15, 7, 6, 10, 1, 1, 8, 0}));
+  EXPECT_EQ(Decoded(Named("e3m0"), bytes, x.size()),
+            (std::vector<float>{64, -64, 64, 32, -2, 1, 1, 0, 0}));
+}
+
+TEST(TwoBit, SendsTheThresholdOnceNumbersReachIt) {
+  const Codec& codec = CodecOf(CodecId::kTwoBit, {.threshold = 0.25f});
+  std::vector<float> x(400);
+  x[0] = 0.25f;
+  x[1] = -7.0f;
+  x[2] = 0.24f;
+  x[128] = -0.25f;
+  x[256] = 1.0f;
+  x[384] = -1.0f;
+  std::vector<float> residual(400, 0.0f);
+  std::vector<uint8_t> bytes(codec.EncodedBytes(400));
+  ASSERT_EQ(bytes.size(), 4u + 128u);
+  ASSERT_EQ(codec.Encode(x, residual, std::as_writable_bytes(std::span(bytes))), -1);
+  EXPECT_EQ(std::vector<uint8_t>(bytes.begin(), bytes.begin() + 7),
+            (std::vector<uint8_t>{0, 0, 0x80, 0x3e, 0xdd, 3, 0}));
+  EXPECT_EQ(residual[0], 0.0f);
+  EXPECT_EQ(residual[1], -6.75f);
+  EXPECT_EQ(residual[2], 0.24f);
+  EXPECT_EQ(residual[384], -0.75f);
+  // The receiver knows no setting.
+  EXPECT_EQ(Decoded(Named("2bit"), bytes, 400)[256], 0.25f);
+}
+
+TEST(TwoBit, ACodecOfSettingsIsMadeOnce) {
+  const Codec& codec = CodecOf(CodecId::kTwoBit, {.threshold = 0.125f});
+  EXPECT_EQ(&CodecOf(CodecId::kTwoBit, {.threshold = 0.125f}), &codec);
+  EXPECT_EQ(codec.settings().threshold, 0.125f);
+  EXPECT_EQ(CodecOf(CodecId::kTwoBit).settings().threshold, 0.5f);
+  EXPECT_EQ(&CodecOf(CodecId::kInt8, {.threshold = 0.125f}), &Named("int8"));
+}
+
+// The mean over many keys is the number itself, and each number lies beside it.
+TEST(Stochastic, RoundsWithoutBias) {
+  for (const auto& [name, steps] : {std::pair("int8_stochastic", 127), {"int4_stochastic", 7}}) {
+    const Codec& codec = Named(name);
+    std::vector<float> x = {1.0f, -1.0f, 0.0f};
+    for (int i = 0; i < 97; ++i) x.push_back(static_cast<float>(i) / 50.0f - 0.97f);
+    std::vector<double> sums(x.size());
+    constexpr int kKeys = 4000;
+    std::vector<uint8_t> bytes(codec.EncodedBytes(x.size()));
+    for (uint64_t key = 0; key < kKeys; ++key) {
+      ASSERT_EQ(codec.EncodeIn({.key = key}, x, {}, std::as_writable_bytes(std::span(bytes))), -1);
+      const std::vector<float> decoded = Decoded(codec, bytes, x.size());
+      for (size_t i = 0; i < x.size(); ++i) sums[i] += static_cast<double>(decoded[i]);
+    }
+    // The deviation of one rounding is at most half a step.
+    const double bound = 5 * 0.5 / steps / std::sqrt(static_cast<double>(kKeys));
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_NEAR(sums[i] / kKeys, static_cast<double>(x[i]), bound) << name << " " << i;
+    }
+    EXPECT_NEAR(sums[0] / kKeys, 1.0, 1e-6);
+    EXPECT_EQ(sums[2], 0.0);
+  }
+}
+
+TEST(Stochastic, OtherKeysAndPositionsRoundOtherwise) {
+  const Codec& codec = Named("int4_stochastic");
+  std::vector<float> x(512, 0.5f);
+  x[0] = 1.0f;
+  const auto coded = [&](const EncodeContext& context) {
+    std::vector<std::byte> bytes(codec.EncodedBytes(x.size()));
+    EXPECT_EQ(codec.EncodeIn(context, x, {}, bytes), -1);
+    return bytes;
+  };
+  EXPECT_EQ(coded({.key = 1, .first = 512}), coded({.key = 1, .first = 512}));
+  EXPECT_NE(coded({.key = 1, .first = 512}), coded({.key = 2, .first = 512}));
+  EXPECT_NE(coded({.key = 1, .first = 512}), coded({.key = 1, .first = 1024}));
+  EXPECT_NE(coded({.key = 1, .first = 512}), coded({.key = 1, .first = (uint64_t{1} << 32) + 512}));
+}
+
+// Against the convention's own formula, in double.
+TEST(Cntk, KeepsFourSigmaOnBothSides) {
+  for (const auto& [name, bits] :
+       {std::pair("int8_cntk", 8), std::pair("int4_cntk", 4), std::pair("2bit_cntk", 2)}) {
+    Rng rng(3, RngPurpose::kTest);
+    std::vector<float> x(512);
+    double squares = 0;
+    for (float& v : x) {
+      v = 0.01f * rng.NextNormal();
+      if (rng.NextBelow(100) == 0) v *= 10;  // beyond 4 sigma
+      squares += static_cast<double>(v) * static_cast<double>(v);
+    }
+    const double sigma = std::sqrt(squares / 512);
+    const double low = -4 * sigma;
+    const double steps = std::pow(2.0, bits) - 1;
+    const double step = 8 * sigma / steps;
+    const std::vector<float> decoded = Decoded(Named(name), Bytes(Named(name), x), x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double place = (static_cast<double>(x[i]) - low) / step;
+      if (std::fabs(place - std::round(place)) < 1e-4) continue;  // float32 decides
+      const double code = std::clamp(std::floor(place), 0.0, steps);
+      EXPECT_NEAR(static_cast<double>(decoded[i]), low + (code + 0.5) * step, 1e-5 * sigma)
+          << name << " " << i;
+    }
+  }
+}
+
+TEST(Cntk, NumbersOfAnySizeHaveAFiniteRange) {
+  for (const char* name : {"int8_cntk", "int4_cntk", "2bit_cntk"}) {
+    for (const float size : {std::numeric_limits<float>::max(), 1e30f, 0x1p-99f}) {
+      std::vector<float> x(512, size / 16);
+      for (size_t i = 0; i < 512; i += 2) x[i] = -size / 16;
+      x[1] = size;
+      const std::vector<uint8_t> bytes = Bytes(Named(name), x);
+      EXPECT_TRUE(Named(name).Check(std::as_bytes(std::span(bytes)), 512).ok()) << name << size;
+      EXPECT_GT(Decoded(Named(name), bytes, 512)[1], 0.0f) << name << " " << size;
+    }
+  }
 }
 
 TEST(OneBit, WritesTwoMeansAndTheBitsByLane) {

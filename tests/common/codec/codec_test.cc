@@ -39,10 +39,16 @@ std::vector<std::byte> RandomBytes(size_t n, uint64_t seed) {
   return bytes;
 }
 
+// The numbers lie around 2^32, where the halves of a position change.
+EncodeContext Context(size_t first = 0) {
+  return {.key = 7, .first = (uint64_t{1} << 32) - 1000 + first};
+}
+
+// first: of the numbers, among those of the test.
 std::vector<std::byte> Encoded(const Codec& codec, std::span<const float> x,
-                               std::span<float> residual = {}) {
+                               std::span<float> residual = {}, size_t first = 0) {
   std::vector<std::byte> bytes(codec.EncodedBytes(x.size()));
-  EXPECT_EQ(codec.Encode(x, residual, bytes), -1);
+  EXPECT_EQ(codec.EncodeIn(Context(first), x, residual, bytes), -1);
   return bytes;
 }
 
@@ -84,6 +90,21 @@ float ErrorBound(const Codec& codec, float u, float absmax) {
       return std::max(absmax / 127.0f * 0.5001f, 0x1p-100f);
     case CodecId::kOneBit:  // both numbers lie on one side of zero
       return absmax;
+    case CodecId::kInt4:
+      return std::max(absmax / 7.0f * 0.5001f, 0x1p-100f);
+    case CodecId::kE3m0:  // half of the distance of two powers of two, or of 0 and the smallest
+      return std::max({std::fabs(u) * 0.3334f, absmax * 0x1.001p-7f, 0x1p-100f});
+    case CodecId::kTwoBit:
+      return std::max(std::fabs(u), codec.settings().threshold);
+    case CodecId::kInt8Stochastic:
+      return std::max(absmax / 127.0f * 1.0001f, 0x1p-100f);
+    case CodecId::kInt4Stochastic:
+      return std::max(absmax / 7.0f * 1.0001f, 0x1p-100f);
+    case CodecId::kInt8Cntk:  // beyond 4 sigma numbers are cut off
+    case CodecId::kInt4Cntk:
+      return absmax;
+    case CodecId::kTwoBitCntk:  // a step is up to 8/3 sigma
+      return std::max(2.0f * absmax, 0x1p-100f);
   }
   ADD_FAILURE() << "a codec of the list has no error bound here: " << codec.name();
   return 0.0f;
@@ -178,7 +199,7 @@ TEST_P(EveryCodec, AChunkCutAtABucketHasTheBytesOfItsParts) {
     std::vector<float> parts_residual = residual_of_parts;
     auto bytes = Encoded(codec(), std::span(x).first(cut), std::span(parts_residual).first(cut));
     const auto rest =
-        Encoded(codec(), std::span(x).subspan(cut), std::span(parts_residual).subspan(cut));
+        Encoded(codec(), std::span(x).subspan(cut), std::span(parts_residual).subspan(cut), cut);
     bytes.insert(bytes.end(), rest.begin(), rest.end());
     EXPECT_EQ(bytes, whole) << "cut at " << cut;
     EXPECT_TRUE(SameBits(parts_residual, residual));
@@ -225,7 +246,7 @@ TEST_P(EveryCodec, WorksAtAnyAlignmentAndWritesNothingOutside) {
     std::vector<float> floats(n + shift);
     std::memcpy(floats.data() + shift, x.data(), n * sizeof(float));
     const std::span<std::byte> out(room.data() + shift, bytes.size());
-    ASSERT_EQ(codec().Encode(std::span(floats).subspan(shift), {}, out), -1);
+    ASSERT_EQ(codec().EncodeIn(Context(), std::span(floats).subspan(shift), {}, out), -1);
     EXPECT_EQ(std::vector<std::byte>(out.begin(), out.end()), bytes);
     for (size_t i = 0; i < room.size(); ++i) {
       const bool inside = i >= shift && i < shift + bytes.size();
@@ -273,12 +294,12 @@ TEST_P(EveryCodec, ReportsTheFirstNumberAboveALimit) {
       x[5] = -most;
       std::vector<std::byte> out(codec().EncodedBytes(n));
       std::vector<float> residual(n, 0.0f);
-      EXPECT_EQ(codec().EncodeUpTo(most, x, {}, out), -1);
-      EXPECT_EQ(codec().EncodeUpTo(most, x, residual, out), -1);
+      EXPECT_EQ(codec().EncodeIn({.most = most}, x, {}, out), -1);
+      EXPECT_EQ(codec().EncodeIn({.most = most}, x, residual, out), -1);
       x[at] = x[n - 1] = at % 2 == 0 ? std::nextafter(most, INFINITY) : -2 * most;
       residual.assign(n, 0.0f);
-      EXPECT_EQ(codec().EncodeUpTo(most, x, {}, out), static_cast<int64_t>(at));
-      EXPECT_EQ(codec().EncodeUpTo(most, x, residual, out), static_cast<int64_t>(at));
+      EXPECT_EQ(codec().EncodeIn({.most = most}, x, {}, out), static_cast<int64_t>(at));
+      EXPECT_EQ(codec().EncodeIn({.most = most}, x, residual, out), static_cast<int64_t>(at));
     }
   }
 }

@@ -210,7 +210,7 @@ TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
               HasSubstr("optimiser.type = adam has no momentum"));
   EXPECT_THAT(FirstProblem(head, {"optimiser.unit_gain=true", "optimiser.type=sgd"}),
               HasSubstr("optimiser.unit_gain = true: optimiser.type = sgd has no momentum"));
-  EXPECT_THAT(FirstProblem(head, {"sync.pull_codec=2bit"}), HasSubstr("one of fp32, fp16"));
+  EXPECT_THAT(FirstProblem(head, {"sync.pull_codec=7bit"}), HasSubstr("one of fp32, fp16"));
   EXPECT_THAT(FirstProblem(head, {"checkpoint.resume=sometimes"}), HasSubstr("auto, never, must"));
   EXPECT_EQ(FirstProblem(head, {"checkpoint.resume=1200"}), "");
   EXPECT_THAT(FirstProblem(head, {"cluster.suspect_after_s=1"}), HasSubstr("at least twice"));

@@ -28,7 +28,7 @@ TEST(Difference, HasTheBytesOfTheWholeChunk) {
       std::vector<float> expected_copy = before, copy(n);
       codec->DecodeAdd(expected, n, 0, 1.0f, expected_copy);
       for (const bool stream : {false, true}) {
-        ASSERT_EQ(EncodeDifference(*codec, next, before, copy, coded, stream), -1);
+        ASSERT_EQ(EncodeDifference(*codec, {}, next, before, copy, coded, stream), -1);
         EXPECT_EQ(coded, expected) << codec->name() << ", " << n;
         EXPECT_EQ(copy, expected_copy) << codec->name() << ", " << n;
       }
@@ -44,7 +44,7 @@ TEST(Difference, ReportsTheFirstNumberThatTheCodecCannotHold) {
     std::vector<std::byte> coded(codec->EncodedBytes(n));
     for (const size_t at : {size_t{3999}, size_t{2500}, size_t{1024}, size_t{7}}) {
       next[at] = std::numeric_limits<float>::infinity();
-      EXPECT_EQ(EncodeDifference(*codec, next, before, copy, coded, at % 2 == 0),
+      EXPECT_EQ(EncodeDifference(*codec, {}, next, before, copy, coded, at % 2 == 0),
                 static_cast<int64_t>(at));
     }
   }

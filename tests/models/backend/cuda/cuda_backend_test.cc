@@ -132,6 +132,9 @@ TEST_F(CudaBackendTest, ManyContributionsAreCodedBeforeOneIsWaitedFor) {
   }
 }
 
+// The upper half of the position changes within the numbers.
+constexpr EncodeContext kContext = {.key = 11, .first = (uint64_t{1} << 32) - 600};
+
 struct Coded {
   std::vector<std::byte> code;
   int64_t first_bad = -2;
@@ -141,7 +144,7 @@ struct Coded {
 
 Coded EncodeOn(Backend& backend, const Codec& codec, const std::vector<float>& x,
                const std::vector<float>& minus, const std::vector<float>& residual,
-               float most = std::numeric_limits<float>::max()) {
+               const EncodeContext& context = kContext) {
   const auto n = static_cast<int64_t>(x.size());
   Vector device_x(backend, x);
   Vector device_minus(backend, minus);
@@ -152,7 +155,7 @@ Coded EncodeOn(Backend& backend, const Codec& codec, const std::vector<float>& x
   encoding.minus = minus.empty() ? nullptr : device_minus.data();
   encoding.residual = residual.empty() ? nullptr : device_residual.data();
   encoding.n = n;
-  encoding.most = most;
+  encoding.context = context;
   Coded coded;
   const size_t bytes = codec.EncodedBytes(x.size());
   const std::shared_ptr<std::byte> code = backend.MakeCode(bytes);
@@ -222,6 +225,7 @@ TEST_F(CudaBackendTest, AContributionIsCodedAsItsChunksAre) {
     encoding.x = vectors.back()->data();
     encoding.residual = residual.empty() ? nullptr : residuals.back()->data();
     encoding.n = sizes[i];
+    encoding.context = kContext;
     const size_t bytes = codec->EncodedBytes(x.size());
     encoding.code = {memory.get() + end, bytes};
     end += bytes + (i % 3 == 0 ? 64 : 0);
@@ -317,8 +321,10 @@ TEST_F(CudaBackendTest, TheFirstNumberAboveALimitIsFound) {
     x[1234] = -65536.0f;
     x[3210] = 1e6f;
     EXPECT_EQ(EncodeOn(*cuda_, *codec, x, {}, {}).first_bad, -1) << codec->name();
-    EXPECT_EQ(EncodeOn(*cuda_, *codec, x, {}, {}, 65504.0f).first_bad, 1234) << codec->name();
-    EXPECT_EQ(EncodeOn(*cuda_, *codec, x, {}, x, 131072.0f).first_bad, 3210) << codec->name();
+    EXPECT_EQ(EncodeOn(*cuda_, *codec, x, {}, {}, {.most = 65504.0f}).first_bad, 1234)
+        << codec->name();
+    EXPECT_EQ(EncodeOn(*cuda_, *codec, x, {}, x, {.most = 131072.0f}).first_bad, 3210)
+        << codec->name();
   }
 }
 
