@@ -39,12 +39,12 @@ class CudaCodecKernels final : public CodecKernels {
 
   void Encode(const Codec& codec, bool feedback) override {
     if (!status_.ok()) return;
-    constexpr auto kBucket = static_cast<int64_t>(Codec::kBucket);
-    Check(cuda::Encode(launch_, codec.id(), jobs_.get() + (feedback ? 1 : 0), 1,
-                       (n_ + kBucket - 1) / kBucket));
+    const auto group = static_cast<int64_t>(codec.group());
+    Check(cuda::Encode(launch_, codec, jobs_.get() + (feedback ? 1 : 0), 1,
+                       (n_ + group - 1) / group));
   }
   void Decode(const Codec& codec) override {
-    if (status_.ok()) Check(cuda::Decode(launch_, codec.id(), code_.get(), n_, to_.get()));
+    if (status_.ok()) Check(cuda::Decode(launch_, codec, code_.get(), n_, to_.get()));
   }
   Status Wait() override {
     if (status_.ok()) Check(cudaStreamSynchronize(launch_.stream));

@@ -140,7 +140,7 @@ class Bench {
   // What a row decodes is of its codec.
   void Prepare(const Row& row) {
     for (const Codec* codec : AllCodecs()) {
-      if (!row.name.starts_with(codec->name())) continue;
+      if (!row.name.starts_with(std::string(codec->name()) + " ")) continue;
       Encode(codec, false);
       if (kernels_) kernels_->Encode(*codec, false);
     }

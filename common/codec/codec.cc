@@ -7,10 +7,12 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "common/codec/kernel.h"
+#include "common/codec/topk_codec.h"
+#include "common/codec/topk_kernel.h"
 
 namespace kumo {
 
@@ -20,16 +22,18 @@ static_assert(std::endian::native == std::endian::little,
 static_assert(Codec::kBucket == kCodecBucket);
 
 // The list of codecs, in the order of their ids. A new codec is a file beside int8.cc, an id in
-// kernel.h, and its place here. The words of sync.push_codec come from it.
-#define KUMO_CODECS(DO)                                                               \
-  DO(kFp32)                                                                           \
-  DO(kFp16)                                                                           \
-  DO(kBf16) DO(kInt8) DO(kOneBit) DO(kInt4) DO(kE3m0) DO(kTwoBit) DO(kInt8Stochastic) \
-      DO(kInt4Stochastic) DO(kInt8Cntk) DO(kInt4Cntk) DO(kTwoBitCntk)
+// kernel.h, and its place here; topk, which codes by another one, follows them. The words of
+// sync.push_codec come from it.
+// clang-format off
+#define KUMO_CODECS(DO)                                                                  \
+  DO(kFp32) DO(kFp16) DO(kBf16) DO(kInt8) DO(kOneBit) DO(kInt4) DO(kE3m0) DO(kTwoBit)    \
+  DO(kInt8Stochastic) DO(kInt4Stochastic) DO(kInt8Cntk) DO(kInt4Cntk) DO(kTwoBitCntk)
+// clang-format on
 
 #define KUMO_DECLARE_CODEC(name) KUMO_DECLARE_PER_ISA(const CodecKernel, name)
 KUMO_CODECS(KUMO_DECLARE_CODEC)
 #undef KUMO_DECLARE_CODEC
+KUMO_DECLARE_PER_ISA(const TopkKernel, kTopkKernel)
 
 namespace {
 
@@ -119,17 +123,25 @@ class KernelCodec final : public Codec {
 
 struct CodecList {
 #define KUMO_CODEC_AT(name) KernelCodec(KUMO_AT_ISA(isa, name)),
-  explicit CodecList(Isa isa) : codecs{KUMO_CODECS(KUMO_CODEC_AT)} {
+  explicit CodecList(Isa isa)
+      : codecs{KUMO_CODECS(KUMO_CODEC_AT)},
+        topk(KUMO_AT_ISA(isa, kTopkKernel), At(CodecSettings().values), {}) {
     for (const KernelCodec& codec : codecs) {
       pointers.push_back(&codec);
       choices.push_back({codec.id(), codec.name(), codec.kernel().help});
     }
+    pointers.push_back(&topk);
+    choices.push_back({topk.id(), topk.name(), TopkCodec::kHelp});
   }
 #undef KUMO_CODEC_AT
   CodecList(const CodecList&) = delete;
   CodecList& operator=(const CodecList&) = delete;
 
+  // Requires a codec of kernels.
+  const KernelCodec& At(CodecId id) const { return codecs.at(static_cast<size_t>(id) - 1); }
+
   const std::vector<KernelCodec> codecs;
+  const TopkCodec topk;
   std::vector<const Codec*> pointers;
   std::vector<Choice<CodecId>> choices;
 };
@@ -178,12 +190,22 @@ const Codec& CodecOf(CodecId id) {
 // A process has few settings, those of its job.
 const Codec& CodecOf(CodecId id, const CodecSettings& settings) {
   const Codec& codec = CodecOf(id);
-  if (!codec.traits().has_threshold || codec.settings() == settings) return codec;
+  const CodecTraits& traits = codec.traits();
+  if ((!traits.has_threshold && !traits.selects) || codec.settings() == settings) return codec;
   static std::mutex mutex;
-  static auto& made = *new std::map<std::pair<CodecId, float>, KernelCodec>;
+  static auto& made = *new std::map<std::tuple<CodecId, float, int, CodecId>, const Codec*>;
   const std::lock_guard lock(mutex);
-  const CodecKernel& kernel = static_cast<const KernelCodec&>(codec).kernel();
-  return made.try_emplace({id, settings.threshold}, kernel, settings).first->second;
+  const Codec*& found = made[{id, settings.threshold, settings.kept, settings.values}];
+  if (found == nullptr) {
+    const Isa isa = DetectIsa();
+    const CodecList& list = ListAt(isa);
+    if (traits.selects) {
+      found = new TopkCodec(KUMO_AT_ISA(isa, kTopkKernel), list.At(settings.values), settings);
+    } else {
+      found = new KernelCodec(list.At(id).kernel(), settings);
+    }
+  }
+  return *found;
 }
 
 Result<const Codec*> FindCodec(uint32_t id) {

@@ -1,11 +1,11 @@
 // Codecs: numbers <-> the bytes of a push or a pull. Formulas: docs/formulas.md, "Codecs".
 //
-// A codec works on one chunk at a time, in buckets of kBucket numbers counted from the chunk's
-// start (the last may be shorter), so any bucket can be decoded by itself, and a chunk that is cut
-// at a bucket's boundary has the same bytes as the two parts one after the other. Codecs are
-// stateless and thread-safe; the residual of error feedback belongs to the caller.
-// Results do not depend on the instruction set: sums run over 16 fixed lanes in a fixed order.
-// Decoding needs no settings: what was encoded by (2bit's threshold) is in the code.
+// A codec works on one chunk at a time, in buckets of kBucket numbers (topk: groups of 4,096)
+// counted from the chunk's start (the last may be shorter), so any bucket can be decoded by itself,
+// and a chunk that is cut at a bucket's (a group's) boundary has the same bytes as the two parts
+// one after the other. Codecs are stateless and thread-safe; the residual of error feedback belongs
+// to the caller. Results do not depend on the instruction set: sums run over 16 fixed lanes in a
+// fixed order. Decoding needs no settings (2bit's threshold is in the code), except for topk's.
 //
 // Layout of n encoded numbers, all little-endian, without padding between buckets:
 //   fp32   n x float32.
@@ -30,6 +30,10 @@
 //          -.5 and .5 to u / scale before it rounds.
 //   int8_cntk, int4_cntk, 2bit_cntk: as int8, int4 and 2bit; scale = -8 sigma / (2^bits - 1), and
 //          the encoder writes codes from -2^(bits - 1) on.
+//   topk   per group of m numbers k = ceil(m kept / 4096) positions of 12 bits, ascending, two in 3
+//          bytes, the first in the lowest bits; then the k values as a chunk of codec
+//          CodecSettings::values. Both are filled up with zeros to a multiple of 4 bytes. All other
+//          numbers are -0, which changes no sum.
 #pragma once
 
 #include <cstddef>
@@ -60,6 +64,8 @@ class Codec {
   virtual bool codes_weights() const = 0;
   virtual const CodecTraits& traits() const = 0;
   virtual const CodecSettings& settings() const = 0;
+  // Numbers that are encoded together, counted from the chunk's start; a multiple of kBucket.
+  virtual size_t group() const { return kBucket; }
   // The magnitude at which numbers saturate; float32's largest if they do not.
   virtual float largest() const = 0;
   // Exact length in bytes of n encoded numbers.

@@ -27,11 +27,14 @@ enum class CodecId : uint32_t {
   kInt8Cntk = 11,
   kInt4Cntk = 12,
   kTwoBitCntk = 13,
+  kTopk = 14,
 };
 
 // Settings of codecs that have some; every process of a job has the same.
 struct CodecSettings {
-  float threshold = 0.5f;  // CodecTraits::has_threshold
+  float threshold = 0.5f;           // CodecTraits::has_threshold
+  int kept = 41;                    // numbers of 4,096; CodecTraits::selects
+  CodecId values = CodecId::kInt8;  // codec of these numbers; one with a group of kCodecBucket
 
   friend bool operator==(const CodecSettings&, const CodecSettings&) = default;
 };
@@ -47,6 +50,7 @@ struct CodecTraits {
   bool codes_pulls = true;      // makes sense for pulls, too
   bool needs_feedback = false;  // contributions are lost without error feedback
   bool has_threshold = false;   // encodes by CodecSettings::threshold
+  bool selects = false;         // sends CodecSettings::kept numbers, the largest, coded as `values`
 };
 
 struct CodecKernel {

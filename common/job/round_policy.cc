@@ -13,7 +13,7 @@ RoundPolicy::RoundPolicy(const Experiment& experiment)
       push_codec_(&experiment.sync.PushCodec()),
       averages_weights_(experiment.evaluation.average_samples > 0),
       block_keeps_apart_(TraitsOf(experiment.block).keeps_weights_apart) {
-  const Codec& pull_codec = CodecOf(experiment.sync.pull_codec);
+  const Codec& pull_codec = experiment.sync.PullCodec();
   if (!pull_codec.lossless()) pull_codec_ = &pull_codec;
   pulls_differences_ = !pull_codec.codes_weights();
   carried_.residual = !push_codec_->lossless() && experiment.sync.error_feedback ? 1 : 0;
@@ -50,6 +50,13 @@ EncodeContext RoundPolicy::PushContext(const RoundPlan& round, int partition,
                     .NextUint64();
   context.first = static_cast<uint64_t>(chunk.begin);
   return context;
+}
+
+const Codec* RoundPolicy::FindPullCodec(uint32_t id) const {
+  for (const Codec* codec : {&CodecOf(CodecId::kFp32), pull_codec_}) {
+    if (codec != nullptr && static_cast<uint32_t>(codec->id()) == id) return codec;
+  }
+  return nullptr;
 }
 
 // Its stream is that of no partition.

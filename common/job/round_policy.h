@@ -55,6 +55,8 @@ class RoundPolicy {
 
   // Codec of pulls of a segment outside a warm-up; null: float32.
   const Codec* PullCodec(Segment segment) const;
+  // The codec of a pull by its number: sync.pull_codec or float32; null: another one.
+  const Codec* FindPullCodec(uint32_t id) const;
   // Whether pulls say how the weights have moved, so that workers hold a copy that differs from
   // the servers' weights by the codec's loss.
   bool pulls_differences() const { return pulls_differences_; }

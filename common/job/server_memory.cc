@@ -27,7 +27,7 @@ int64_t LargestPart(const ShardMap& map) {
 
 int64_t ContributionBytes(const Experiment& experiment, int64_t numbers) {
   if (experiment.sync.warmup_samples > 0) return numbers * kFloat;
-  const Codec& codec = CodecOf(experiment.sync.push_codec);
+  const Codec& codec = experiment.sync.PushCodec();
   return static_cast<int64_t>(codec.EncodedBytes(static_cast<size_t>(numbers)));
 }
 
@@ -39,8 +39,7 @@ int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters) {
 }
 
 MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int servers) {
-  const ShardMap map(spec.layout, std::clamp(servers, 1, kMaxServers),
-                     experiment.cluster.chunk_kib * 1024);
+  const ShardMap map = ShardMap::Of(experiment, spec.layout, std::clamp(servers, 1, kMaxServers));
   const int64_t part = LargestPart(map);
   const RoundPolicy policy(experiment);
   const int64_t slots = policy.rule_slots();
@@ -52,7 +51,7 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
   need.Add("process", {kProcessBytes});
   need.Add("versions of the weights", {part, kVersions, starts}, shared_out);
   need.Add("the update rule's state", {part, slots}, "optimiser.type, block.rule");
-  const Codec& pull_codec = CodecOf(experiment.sync.pull_codec);
+  const Codec& pull_codec = experiment.sync.PullCodec();
   if (!pull_codec.lossless()) {
     const auto coded =
         static_cast<int64_t>(pull_codec.EncodedBytes(static_cast<size_t>(part / kFloat)));

@@ -4,15 +4,17 @@
 
 #include <glog/logging.h>
 
-#include "common/codec/codec.h"
-
 namespace kumo {
 namespace {
 constexpr int64_t kMaxChunks = 1 << 16;
-constexpr int64_t kBucket = static_cast<int64_t>(Codec::kBucket);
 }  // namespace
 
-ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes) {
+ShardMap ShardMap::Of(const Experiment& experiment, const ParameterLayout& layout, int servers) {
+  return ShardMap(layout, servers, experiment.cluster.chunk_kib * 1024,
+                  experiment.sync.ChunkUnit());
+}
+
+ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes, int64_t unit) {
   CHECK_GE(servers, 1);
   CHECK_LE(servers, kMaxServers);
   CHECK_GT(chunk_bytes, 0);
@@ -24,7 +26,7 @@ ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_byt
   const int64_t asked = std::min(chunk_bytes / static_cast<int64_t>(sizeof(float)), share);
   // A network that a peer describes must not make a table without bound.
   const int64_t wanted = std::max(asked, total / kMaxChunks);
-  const int64_t length = std::max(kBucket, (wanted + kBucket - 1) / kBucket * kBucket);
+  const int64_t length = std::max(unit, (wanted + unit - 1) / unit * unit);
 
   int64_t before = 0;  // floats in the chunks so far
   for (const StepGroup& group : layout.groups()) {

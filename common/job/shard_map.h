@@ -2,7 +2,7 @@
 //
 // Each group of the layout is cut into chunks of at most `chunk_bytes`; chunks are dealt to the
 // servers as contiguous runs of about equal bytes, so chunk 0 always lies on server 0. Chunk
-// boundaries are multiples of Codec::kBucket from the group's start, so buckets, and with
+// boundaries are multiples of Codec::group() from the group's start, so buckets, and with
 // them the bits, are the same on any number of servers.
 //
 // Immutable; thread-safe.
@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "common/codec/codec.h"
 #include "common/job/parameter_layout.h"
 #include "common/settings/experiment.h"
 
@@ -33,8 +34,12 @@ struct Chunk {
 class ShardMap {
  public:
   ShardMap() = default;
-  // Requires 1 <= servers <= kMaxServers and chunk_bytes > 0.
-  ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes);
+  // Chunks are multiples of `unit` numbers. Requires 1 <= servers <= kMaxServers and
+  // chunk_bytes > 0.
+  ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes,
+           int64_t unit = int64_t{Codec::kBucket});
+  // Of a job.
+  static ShardMap Of(const Experiment& experiment, const ParameterLayout& layout, int servers);
 
   int servers() const { return static_cast<int>(first_chunk_.size()) - 1; }
   const std::vector<Chunk>& chunks() const { return chunks_; }

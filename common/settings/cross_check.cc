@@ -157,6 +157,27 @@ class Checker {
                                      ": this codec is for contributions only (sync.push_codec); "
                                      "set sync.pull_codec = int4 or 1bit");
     }
+    if (!Selects()) return;
+    const CodecTraits& values = CodecOf(e_.sync.topk_values).traits();
+    if (values.selects || values.needs_feedback) {
+      Problem("sync.topk_values", " = " + WriteValue(e_.sync.topk_values) +
+                                      ": the numbers that topk has selected must all be sent; set "
+                                      "sync.topk_values = int8 or int4");
+    }
+    constexpr int64_t kGroupKib = 16;  // of 4,096 numbers
+    const int64_t chunk = e_.cluster.chunk_kib;
+    if (chunk % kGroupKib != 0) {
+      Problem("cluster.chunk_kib",
+              " = " + std::to_string(chunk) +
+                  ": topk selects among 4,096 numbers, so chunks must be multiples of 16 KiB; set "
+                  "cluster.chunk_kib = " +
+                  std::to_string((chunk + kGroupKib - 1) / kGroupKib * kGroupKib));
+    }
+  }
+
+  bool Selects() const {
+    return CodecOf(e_.sync.push_codec).traits().selects ||
+           CodecOf(e_.sync.pull_codec).traits().selects;
   }
 
   void CheckStages(const char* setting, const std::vector<double>& values, const char* wanted_by) {
@@ -358,6 +379,8 @@ class Checker {
                "sync.push_codec = " + WriteValue(e_.sync.push_codec) + " is lossless");
     NoteUnless(CodecOf(e_.sync.push_codec).traits().has_threshold, {"sync.push_threshold"},
                "sync.push_codec = " + WriteValue(e_.sync.push_codec) + " has no threshold");
+    NoteUnless(Selects(), {"sync.topk_percent", "sync.topk_values"},
+               "neither sync.push_codec nor sync.pull_codec is topk");
     NoteUnless(!e_.checkpoint.resume.never(), {"checkpoint.continue"}, "checkpoint.resume = never");
     if (e_.sync.mode == SyncMode::kGradient) {
       for (const auto& [key, origin] : origins_) {

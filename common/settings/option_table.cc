@@ -366,6 +366,11 @@ std::vector<Option> Rows() {
        .also = "threshold gradient_compression_threshold",
        .help = "Threshold of codec 2bit: the number of a contribution that is sent, with its sign, "
                "for each number that is as large; smaller ones wait in the residual"},
+      {KUMO_SETTING(sync.topk_percent), .unit = "%", .allowed = AboveTo(0, 50), .effect = kResult,
+       .also = "topk top_k sparsity compress_ratio density",
+       .help = "Share of each 4,096 numbers that codec topk sends, the largest"},
+      {KUMO_SETTING(sync.topk_values), .effect = kResult, .also = "topk_codec",
+       .help = "Codec of the numbers that codec topk sends"},
 
       {KUMO_SETTING(block.rule), .effect = kResult, .also = "update_rule aggregation",
        .help = "Update rule of block mode: from a round's mean block step to the next weights"},

@@ -11,10 +11,11 @@
 namespace kumo {
 namespace {
 
-// Numbers that are subtracted, encoded and decoded while they stay in the first cache. A chunk that
-// is cut at a bucket's boundary has the bytes of its parts. Pieces of two buckets take a seventh
-// longer: the processor waits at each turn from one array to the next (aggregate.cc).
-constexpr size_t kPiece = Codec::kBucket;
+// Most numbers of a codec's group: they are subtracted, encoded and decoded while they stay in the
+// first cache. A chunk that is cut at a group's boundary has the bytes of its parts. Pieces of two
+// buckets take a seventh longer: the processor waits at each turn from one array to the next
+// (aggregate.cc).
+constexpr size_t kMostOfGroup = 4096;
 
 }  // namespace
 
@@ -25,11 +26,13 @@ int64_t EncodeDifference(const Codec& codec, EncodeContext context, std::span<co
   CHECK_EQ(copy.size(), next.size());
   CHECK_EQ(coded.size(), codec.EncodedBytes(next.size()));
   static const RuleKernels& kernels = RuleKernelsAt(DetectIsa());
-  alignas(64) float piece[kPiece];
+  alignas(64) float piece[kMostOfGroup];
+  const size_t length = codec.group();
+  CHECK_LE(length, kMostOfGroup);
   context.most = codec.MostWithoutLoss(/*has_residual=*/false);
   size_t at = 0;
-  for (size_t first = 0; first < next.size(); first += kPiece) {
-    const size_t count = std::min(kPiece, next.size() - first);
+  for (size_t first = 0; first < next.size(); first += length) {
+    const size_t count = std::min(length, next.size() - first);
     for (size_t i = 0; i < count; ++i) piece[i] = next[first + i] - before[first + i];
     const std::span<std::byte> bytes = coded.subspan(at, codec.EncodedBytes(count));
     const int64_t bad = codec.EncodeIn(context, {piece, count}, {}, bytes);

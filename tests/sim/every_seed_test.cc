@@ -53,6 +53,8 @@ SimSettings RandomJob(uint64_t seed) {
   e.sync.pull_codec = AnyCodec(&rng, [](const Codec& c) { return c.traits().codes_pulls; });
   e.sync.push_codec = AnyCodec(&rng, [](const Codec&) { return true; });
   e.sync.push_threshold = choose({1, 2}) * 0.01;
+  e.sync.topk_percent = choose({1, 20});
+  e.sync.topk_values = choose({0, 1}) ? CodecId::kInt8 : CodecId::kOneBit;
   e.cluster.workers = choose({1, 2, 3});
   settings.servers = choose({1, 2, 3});
   e.checkpoint.every_rounds = choose({0, 0, 1, 3});

@@ -15,10 +15,10 @@ bool WeightDownload::OnChunk(const wire::Header& asked, const Message& message) 
     return false;
   }
   if (header.has_base() && header.base() != asked.base()) return false;
-  const auto codec = FindCodec(header.codec());
+  const Codec* const codec = shape_->policy.FindPullCodec(header.codec());
   const size_t numbers = shape_->map.chunks()[header.chunk()].range.size();
-  if (!codec.ok() || (*codec)->codes_weights() == header.has_base() ||
-      message.payload.bytes.size() != (*codec)->EncodedBytes(numbers)) {
+  if (codec == nullptr || codec->codes_weights() == header.has_base() ||
+      message.payload.bytes.size() != codec->EncodedBytes(numbers)) {
     LOG(WARNING) << "chunk " << header.chunk() << " arrived with " << message.payload.bytes.size()
                  << " bytes, which codec " << header.codec() << " does not produce"
                  << (header.has_base() ? " for a difference" : "") << "; pulls it again";
@@ -35,9 +35,9 @@ void WeightDownload::Install(const Message& message, Side* side, Reached* reache
   if (installed == header.round()) return;
   installed = header.round();
   if (side->asked == header.round()) --side->missing;
-  const auto codec = FindCodec(header.codec());
+  const Codec* const codec = shape_->policy.FindPullCodec(header.codec());
   context->Do(
-      InstallAction{header.chunk(), header.vector(), header.has_base(), *codec, message.payload});
+      InstallAction{header.chunk(), header.vector(), header.has_base(), codec, message.payload});
   if (header.chunk() != 0 || header.vector() != wire::START) return;
   save_ = header.save();
   reached->stop = header.stop();

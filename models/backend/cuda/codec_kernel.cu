@@ -18,6 +18,7 @@ KUMO_FORMULA float RootOf(float x) { return sqrtf(x); }
 }  // namespace kumo::KUMO_ISA
 
 #include "common/codec/formulas.h"
+#include "common/codec/topk_layout.h"
 
 namespace kumo::cuda {
 namespace {
@@ -25,6 +26,7 @@ namespace {
 using on_device::BitsOf;
 using on_device::BucketFacts;
 using on_device::FloatOf;
+using on_device::TopkLayout;
 
 constexpr int kLanes = 16;
 constexpr int kVectors = static_cast<int>(Codec::kBucket) / kLanes;
@@ -205,12 +207,12 @@ struct OneBitFormat : on_device::OneBitFormula {
 __device__ int64_t FirstBucket() { return FirstOfThread() / kLanes; }
 __device__ int64_t BucketsOfGrid() { return ThreadsOfGrid() / kLanes; }
 
-// The job of which `bucket` is one.
-__device__ const EncodeJob& JobOf(const EncodeJob* jobs, int count, int64_t bucket) {
+// The job of which `group` is one.
+__device__ const EncodeJob& JobOf(const EncodeJob* jobs, int count, int64_t group) {
   int low = 0;
   for (int high = count; high - low > 1;) {
     const int middle = (low + high) / 2;
-    (jobs[middle].first_bucket <= bucket ? low : high) = middle;
+    (jobs[middle].first_group <= group ? low : high) = middle;
   }
   return jobs[low];
 }
@@ -222,7 +224,7 @@ __global__ void EncodeKernel(const EncodeJob* jobs, int count, int64_t buckets) 
   b.lane = static_cast<int>(threadIdx.x % kLanes);
   for (int64_t of_all = FirstBucket(); of_all < buckets; of_all += BucketsOfGrid()) {
     const EncodeJob& job = JobOf(jobs, count, of_all);
-    const int64_t bucket = of_all - job.first_bucket;
+    const int64_t bucket = of_all - job.first_group;
     const float* __restrict__ x = job.x;
     const float* __restrict__ minus = job.minus;
     float* __restrict__ residual = job.residual;
@@ -272,7 +274,184 @@ __global__ void DecodeKernel(const std::byte* in, int64_t n, float* out) {
   }
 }
 
-// Calls `launch` with the format of a codec. The one list of them; the CUDA tests want one of each.
+// --- topk: a block of threads for each group of 4,096 numbers, each thread with a run of them.
+
+constexpr int kTopkGroup = 4096;
+constexpr int kRun = kTopkGroup / kThreads;
+constexpr int kTopkMost = kTopkGroup / 2;  // of a group, as sync.topk_percent allows
+
+// The sum of the threads before this one, and in *all that of all threads. Works in `sums`.
+__device__ int SumBefore(int value, int* sums, int* all) {
+  const int me = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  sums[me] = value;
+  __syncthreads();
+  for (int distance = 1; distance < kThreads; distance *= 2) {
+    const int more = me >= distance ? sums[me - distance] : 0;
+    __syncthreads();
+    sums[me] += more;
+    __syncthreads();
+  }
+  *all = sums[kThreads - 1];
+  return sums[me] - value;
+}
+
+// Bytes of a group of `count` numbers.
+template <typename Format>
+__device__ int64_t TopkBytes(const CodecSettings& settings, int64_t count) {
+  const auto kept = static_cast<int64_t>(TopkLayout::Kept(settings, static_cast<size_t>(count)));
+  constexpr int64_t kBucket = Codec::kBucket;
+  const int64_t values = kept / kBucket * Format::Bytes(kBucket) +
+                         (kept % kBucket == 0 ? 0 : Format::Bytes(kept % kBucket));
+  return static_cast<int64_t>(TopkLayout::PositionBytes(static_cast<size_t>(kept)) +
+                              TopkLayout::Aligned(static_cast<size_t>(values)));
+}
+
+__device__ uint32_t Magnitude(float x) { return BitsOf(x) & on_device::kMagnitudeBits; }
+
+template <typename Format>
+__global__ void EncodeTopkKernel(const EncodeJob* jobs, int count, int64_t groups) {
+  constexpr int kBucket = static_cast<int>(Codec::kBucket);
+  __shared__ int sums[kThreads];
+  __shared__ uint16_t positions[kTopkMost + 1];
+  __shared__ float values[kTopkMost];
+  __shared__ float errors[kTopkMost];
+  const int me = static_cast<int>(threadIdx.x);
+  for (int64_t of_all = blockIdx.x; of_all < groups; of_all += gridDim.x) {
+    const EncodeJob& job = JobOf(jobs, count, of_all);
+    const int64_t begin = (of_all - job.first_group) * kTopkGroup;
+    const int numbers = static_cast<int>(min(int64_t{kTopkGroup}, job.n - begin));
+    const int kept = static_cast<int>(TopkLayout::Kept(job.settings, static_cast<size_t>(numbers)));
+    const int mine = me * kRun;
+    float u[kRun];
+    const uint32_t most = BitsOf(job.context.most);
+    for (int r = 0; r < kRun; ++r) {
+      u[r] = 0.0f;
+      if (mine + r >= numbers) continue;
+      const int64_t i = begin + mine + r;
+      u[r] = job.x[i];
+      if (job.minus != nullptr) u[r] -= job.minus[i];
+      if (job.residual != nullptr) u[r] += job.residual[i];
+      if (Magnitude(u[r]) > most) {
+        atomicMin(job.first_bad, static_cast<unsigned long long>(i));
+        u[r] = 0.0f;  // what is encoded is not used
+      }
+    }
+    // The largest magnitude that at least `kept` numbers reach.
+    uint32_t low = 0;
+    for (int bit = 30; bit >= 0; --bit) {
+      const uint32_t tried = low | 1u << bit;
+      int reached = 0;
+      for (int r = 0; r < kRun; ++r) {
+        reached += mine + r < numbers && Magnitude(u[r]) >= tried ? 1 : 0;
+      }
+      int all = 0;
+      SumBefore(reached, sums, &all);
+      if (all >= kept) low = tried;
+    }
+    // All above it, and of those equal to it the first.
+    int above = 0;
+    int equal = 0;
+    for (int r = 0; r < kRun; ++r) {
+      if (mine + r >= numbers) continue;
+      above += Magnitude(u[r]) > low ? 1 : 0;
+      equal += Magnitude(u[r]) == low ? 1 : 0;
+    }
+    int all_above = 0;
+    int all_equal = 0;
+    SumBefore(above, sums, &all_above);
+    int equal_before = SumBefore(equal, sums, &all_equal);
+    bool sent[kRun];
+    int selected = 0;
+    for (int r = 0; r < kRun; ++r) {
+      const bool exists = mine + r < numbers;
+      sent[r] = exists && Magnitude(u[r]) > low;
+      if (exists && Magnitude(u[r]) == low) sent[r] = equal_before++ < kept - all_above;
+      selected += sent[r] ? 1 : 0;
+    }
+    int all = 0;
+    int to = SumBefore(selected, sums, &all);
+    for (int r = 0; r < kRun; ++r) {
+      if (!sent[r]) continue;
+      positions[to] = static_cast<uint16_t>(mine + r);
+      values[to++] = u[r];
+    }
+    if (me == 0) positions[kept] = 0;  // the second of the last pair
+    __syncthreads();
+
+    std::byte* const out =
+        job.out + begin / kTopkGroup * TopkBytes<Format>(job.settings, kTopkGroup);
+    const auto values_at = static_cast<int>(TopkLayout::PositionBytes(static_cast<size_t>(kept)));
+    const auto bytes = static_cast<int>(TopkBytes<Format>(job.settings, numbers));
+    for (int pair = me; 3 * pair < values_at; pair += kThreads) {
+      const uint32_t two =
+          2 * pair < kept ? uint32_t{positions[2 * pair]} | uint32_t{positions[2 * pair + 1]} << 12
+                          : 0u;
+      for (int byte = 0; byte < 3 && 3 * pair + byte < values_at; ++byte) {
+        out[3 * pair + byte] = static_cast<std::byte>(two >> (8 * byte));
+      }
+    }
+    LaneOfBucket b;
+    b.lane = me % kLanes;
+    int end = values_at;
+    for (int first = 0, bucket = 0; first < kept; first += kBucket, ++bucket) {
+      b.count = min(kBucket, kept - first);
+      std::byte* const code = out + values_at + bucket * Format::Bytes(kBucket);
+      end = values_at + static_cast<int>(bucket * Format::Bytes(kBucket) + Format::Bytes(b.count));
+      if (me / kLanes != bucket) continue;
+      BucketFacts facts =
+          BucketFacts::Of(job.settings, job.context, static_cast<uint64_t>(begin + first));
+      for (int v = 0; v < kVectors; ++v) {
+        b.u[v] = b.has(v) ? values[first + kLanes * v + b.lane] : 0.0f;
+        facts.absmax_bits = max(facts.absmax_bits, Magnitude(b.u[v]));
+      }
+      for (int width = kLanes / 2; width > 0; width /= 2) {
+        facts.absmax_bits =
+            max(facts.absmax_bits, __shfl_xor_sync(LanesMask(), facts.absmax_bits, width, kLanes));
+      }
+      facts.count = b.count;
+      Format::Encode(b, facts, job.residual == nullptr ? nullptr : errors + first, code);
+    }
+    for (int i = end + me; i < bytes; i += kThreads) out[i] = std::byte{0};
+    __syncthreads();
+    if (job.residual != nullptr) {
+      to -= selected;
+      for (int r = 0; r < kRun; ++r) {
+        if (mine + r >= numbers) break;
+        job.residual[begin + mine + r] = sent[r] ? errors[to++] : u[r] - (-0.0f);
+      }
+    }
+    __syncthreads();  // the arrays are used again
+  }
+}
+
+template <typename Format>
+__global__ void DecodeTopkKernel(CodecSettings settings, const std::byte* in, int64_t n,
+                                 float* out) {
+  constexpr int kBucket = static_cast<int>(Codec::kBucket);
+  const int64_t groups = (n + kTopkGroup - 1) / kTopkGroup;
+  for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) {
+    const int64_t begin = group * kTopkGroup;
+    const int numbers = static_cast<int>(min(int64_t{kTopkGroup}, n - begin));
+    const int kept = static_cast<int>(TopkLayout::Kept(settings, static_cast<size_t>(numbers)));
+    const std::byte* const code = in + group * TopkBytes<Format>(settings, kTopkGroup);
+    const std::byte* const values = code + TopkLayout::PositionBytes(static_cast<size_t>(kept));
+    for (int i = static_cast<int>(threadIdx.x); i < numbers; i += kThreads) out[begin + i] = -0.0f;
+    __syncthreads();
+    for (int j = static_cast<int>(threadIdx.x); j < kept; j += kThreads) {
+      const std::byte* const at = code + j / 2 * 3;
+      const auto byte = [at](int i) { return static_cast<uint32_t>(at[i]); };
+      const uint32_t position =
+          j % 2 == 0 ? byte(0) | (byte(1) & 15u) << 8 : byte(1) >> 4 | byte(2) << 4;
+      if (position >= static_cast<uint32_t>(numbers)) continue;
+      out[begin + position] =
+          Format::Decode(values + j / kBucket * Format::Bytes(kBucket), j % kBucket);
+    }
+  }
+}
+
+// Calls `launch` with the format of a codec of buckets. The one list of them; the CUDA tests want
+// one of each.
 template <typename LaunchFormat>
 cudaError_t WithFormat(CodecId codec, LaunchFormat launch) {
   switch (codec) {
@@ -302,23 +481,38 @@ cudaError_t WithFormat(CodecId codec, LaunchFormat launch) {
       return launch(PackedFormat<on_device::CntkFormula<4>>());
     case CodecId::kTwoBitCntk:
       return launch(PackedFormat<on_device::CntkFormula<2>>());
+    case CodecId::kTopk:
+      break;
   }
   return cudaErrorInvalidValue;
 }
 
 }  // namespace
 
-cudaError_t Encode(const Launch& launch, CodecId codec, const EncodeJob* jobs, int count,
-                   int64_t buckets) {
-  return WithFormat(codec, [&]<typename Format>(Format) {
-    return Queue(launch, EncodeKernel<Format>, BlocksFor(launch, buckets * kLanes), jobs, count,
-                 buckets);
+cudaError_t Encode(const Launch& launch, const Codec& codec, const EncodeJob* jobs, int count,
+                   int64_t groups) {
+  if (codec.traits().selects) {
+    return WithFormat(codec.settings().values, [&]<typename Format>(Format) {
+      return Queue(launch, EncodeTopkKernel<Format>, BlocksFor(launch, groups * kThreads), jobs,
+                   count, groups);
+    });
+  }
+  return WithFormat(codec.id(), [&]<typename Format>(Format) {
+    return Queue(launch, EncodeKernel<Format>, BlocksFor(launch, groups * kLanes), jobs, count,
+                 groups);
   });
 }
 
-cudaError_t Decode(const Launch& launch, CodecId codec, const std::byte* in, int64_t n,
+cudaError_t Decode(const Launch& launch, const Codec& codec, const std::byte* in, int64_t n,
                    float* out) {
-  return WithFormat(codec, [&]<typename Format>(Format) {
+  if (codec.traits().selects) {
+    const int64_t groups = (n + kTopkGroup - 1) / kTopkGroup;
+    return WithFormat(codec.settings().values, [&]<typename Format>(Format) {
+      return Queue(launch, DecodeTopkKernel<Format>, BlocksFor(launch, groups * kThreads),
+                   codec.settings(), in, n, out);
+    });
+  }
+  return WithFormat(codec.id(), [&]<typename Format>(Format) {
     return Queue(launch, DecodeKernel<Format>, BlocksFor(launch, n), in, n, out);
   });
 }

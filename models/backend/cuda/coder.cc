@@ -131,8 +131,8 @@ std::vector<size_t> Coder::Part::LayOut() {
 std::vector<EncodeJob> Coder::Part::MakeJobs(const std::vector<size_t>& places) {
   std::byte* const packed = memory->packed.data();
   auto* const first_bad = reinterpret_cast<unsigned long long*>(packed);
-  std::map<CodecId, std::vector<size_t>> of_codec;
-  for (size_t i = 0; i < encodings.size(); ++i) of_codec[encodings[i].codec->id()].push_back(i);
+  std::map<const Codec*, std::vector<size_t>> of_codec;
+  for (size_t i = 0; i < encodings.size(); ++i) of_codec[encodings[i].codec].push_back(i);
   std::vector<EncodeJob> jobs;
   for (const auto& [codec, members] : of_codec) {
     Group& group = groups.emplace_back();
@@ -140,8 +140,9 @@ std::vector<EncodeJob> Coder::Part::MakeJobs(const std::vector<size_t>& places) 
     for (const size_t i : members) {
       const GradientCodec::Encoding& e = encodings[i];
       jobs.push_back({e.x, e.minus, e.residual, e.n, packed + places[i], first_bad + i,
-                      group.buckets, e.context, e.codec->settings()});
-      group.buckets += (e.n + int64_t{Codec::kBucket} - 1) / int64_t{Codec::kBucket};
+                      group.of_codec, e.context, codec->settings()});
+      const auto length = static_cast<int64_t>(codec->group());
+      group.of_codec += (e.n + length - 1) / length;
     }
   }
   return jobs;
@@ -173,8 +174,9 @@ void Coder::Queue(const Part& part, cudaStream_t stream) {
   Launch launch = engine_.launch();
   launch.stream = stream;
   for (const Group& group : part.groups) {
-    KUMO_CUDA(engine_, cuda::Encode(launch, group.codec, part.memory->jobs.data() + group.first_job,
-                                    group.jobs, group.buckets));
+    KUMO_CUDA(engine_,
+              cuda::Encode(launch, *group.codec, part.memory->jobs.data() + group.first_job,
+                           group.jobs, group.of_codec));
   }
   const std::byte* const packed = part.memory->packed.data();
   for (const Run& run : part.runs) {

@@ -58,10 +58,10 @@ class Coder {
     size_t bytes;
   };
   struct Group {  // chunks of one codec: a kernel's work
-    CodecId codec = CodecId::kFp32;
+    const Codec* codec = nullptr;
     int first_job = 0;
     int jobs = 0;
-    int64_t buckets = 0;
+    int64_t of_codec = 0;  // groups of the codec, of all its jobs
   };
   struct Part {
     std::span<GradientCodec::Encoding> encodings;

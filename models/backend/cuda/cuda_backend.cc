@@ -71,7 +71,7 @@ class CudaBackend final : public Backend {
     const auto bytes = static_cast<int64_t>(code.size());
     if (packed_.size() < bytes) packed_ = DeviceArray<std::byte>(*engine_, bytes, "a coded chunk");
     Write(code.data(), code.size(), packed_.data());
-    KUMO_CUDA(*engine_, cuda::Decode(engine_->launch(), codec.id(), packed_.data(), n, to));
+    KUMO_CUDA(*engine_, cuda::Decode(engine_->launch(), codec, packed_.data(), n, to));
   }
   void DecodeAdd(const Codec& codec, std::span<const std::byte> code, int64_t n,
                  float* to) override {

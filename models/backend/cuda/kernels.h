@@ -90,15 +90,16 @@ struct EncodeJob {
   int64_t n = 0;
   std::byte* out = nullptr;  // aligned to 8 bytes
   unsigned long long* first_bad = nullptr;
-  int64_t first_bucket = 0;  // buckets of the jobs before it
+  int64_t first_group = 0;  // groups of the jobs before it
   EncodeContext context;
   CodecSettings settings;
 };
-// `jobs` in device memory, `buckets` those of all.
-cudaError_t Encode(const Launch& launch, CodecId codec, const EncodeJob* jobs, int count,
-                   int64_t buckets);
+// `jobs` in device memory, all of this codec; `groups` (Codec::group()) are those of all.
+cudaError_t Encode(const Launch& launch, const Codec& codec, const EncodeJob* jobs, int count,
+                   int64_t groups);
 // `in` is aligned to 8 bytes.
-cudaError_t Decode(const Launch& launch, CodecId codec, const std::byte* in, int64_t n, float* out);
+cudaError_t Decode(const Launch& launch, const Codec& codec, const std::byte* in, int64_t n,
+                   float* out);
 
 // --- optimiser_kernel.cu. One step of common/optimiser/, the same bits; `numbers` in device
 // memory, since they change from step to step, and so is the factor of the gradients; where that is

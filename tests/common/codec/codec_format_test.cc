@@ -312,6 +312,94 @@ TEST(Cntk, NumbersOfAnySizeHaveAFiniteRange) {
   }
 }
 
+TEST(Topk, WritesPositionsThenValues) {
+  // 2 of 500: ceil(500 * 16 / 4096).
+  const Codec& codec = CodecOf(CodecId::kTopk, {.kept = 16, .values = CodecId::kFp16});
+  std::vector<float> x(500, 0.5f);
+  x[0x123] = -2.0f;
+  x[7] = 1.0f;
+  const std::vector<uint8_t> bytes = Bytes(codec, x);
+  EXPECT_EQ(bytes, (std::vector<uint8_t>{7, 0x30, 0x12, 0, 0, 0x3c, 0, 0xc0}));
+  std::vector<float> expected(500, 0.0f);
+  expected[7] = 1.0f;
+  expected[0x123] = -2.0f;
+  EXPECT_EQ(Decoded(codec, bytes, 500), expected);
+}
+
+TEST(Topk, LengthIsAFunctionOfTheCount) {
+  const Codec& codec = CodecOf(CodecId::kTopk, {.kept = 41, .values = CodecId::kInt4});
+  // 41 positions in 62 bytes, 64 with the padding; a scale and 41 bytes, 48 with the padding.
+  EXPECT_EQ(codec.EncodedBytes(4096), 64u + 48u);
+  EXPECT_EQ(codec.EncodedBytes(4097), 64u + 48u + 4u + 8u);
+  EXPECT_EQ(codec.group(), 4096u);
+}
+
+// Against sorting, also where many are equal, at shares from one number to half of them.
+TEST(Topk, SendsTheLargestAndOfEqualOnesTheFirst) {
+  Rng rng(9, RngPurpose::kTest);
+  for (int seed = 0; seed < 60; ++seed) {
+    const int kept = std::vector{1, 5, 41, 410, 2048}[seed % 5];
+    const Codec& codec = CodecOf(CodecId::kTopk, {.kept = kept, .values = CodecId::kFp32});
+    const size_t n = std::vector<size_t>{9000, 4096, 4095, 600, 1}[rng.NextBelow(5)];
+    std::vector<float> x(n);
+    for (float& v : x) {
+      v = rng.NextNormal() * std::exp2(static_cast<float>(seed % 7) * 20.0f - 60.0f);
+      if (seed % 3 == 0) v = static_cast<float>(rng.NextBelow(4)) - 1.0f;
+      if (seed % 3 == 1 && rng.NextBelow(2) == 0) v = 0.0f;
+      if (seed == 59) v = 0.0f;
+    }
+    std::vector<float> residual(n, -0.0f);
+    std::vector<std::byte> bytes(codec.EncodedBytes(n));
+    ASSERT_EQ(codec.Encode(x, residual, bytes), -1);
+    ASSERT_TRUE(codec.Check(bytes, n).ok());
+    std::vector<float> expected(n, 0.0f);
+    for (size_t begin = 0; begin < n; begin += 4096) {
+      const size_t count = std::min<size_t>(4096, n - begin);
+      std::vector<size_t> order(count);
+      for (size_t i = 0; i < count; ++i) order[i] = begin + i;
+      std::ranges::stable_sort(
+          order, [&x](size_t a, size_t b) { return std::fabs(x[a]) > std::fabs(x[b]); });
+      const size_t sent = (count * static_cast<size_t>(kept) + 4095) / 4096;
+      for (size_t j = 0; j < sent; ++j) expected[order[j]] = x[order[j]];
+    }
+    std::vector<float> decoded(n);
+    codec.Decode(bytes, n, 0, decoded);
+    ASSERT_EQ(decoded, expected) << "seed " << seed;
+    for (size_t i = 0; i < n; ++i) ASSERT_EQ(residual[i], x[i] - expected[i]) << i;
+  }
+}
+
+TEST(Topk, RefusesPositionsThatDoNotAscendOrLieBehindTheEnd) {
+  const Codec& codec = CodecOf(CodecId::kTopk, {.kept = 16, .values = CodecId::kFp16});
+  std::vector<float> x(500, 0.5f);
+  x[100] = x[200] = 1.0f;
+  const std::vector<uint8_t> good = Bytes(codec, x);
+  const auto check = [&codec](const std::vector<uint8_t>& bytes) {
+    return codec.Check(std::as_bytes(std::span(bytes)), 500);
+  };
+  ASSERT_TRUE(check(good).ok());
+  std::vector<uint8_t> same = good;
+  same[0] = 200;  // both are 200
+  EXPECT_NE(check(same).message().find("position 200 after 200"), std::string::npos);
+  std::vector<uint8_t> behind = good;
+  behind[2] = 0x1f;  // 504
+  EXPECT_NE(check(behind).message().find("among numbers 0 to 499"), std::string::npos);
+  // Numbers that a bad position would give are left out.
+  EXPECT_EQ(Decoded(codec, same, 500)[200], 1.0f);
+  EXPECT_EQ(Decoded(codec, behind, 500)[100], 1.0f);
+}
+
+TEST(Topk, WhatIsNotSentChangesNoSum) {
+  const Codec& codec = CodecOf(CodecId::kTopk, {.kept = 16, .values = CodecId::kFp32});
+  std::vector<float> x(500, 0.5f);
+  const std::vector<uint8_t> bytes = Bytes(codec, x);
+  std::vector<float> sum(500, -0.0f);
+  codec.DecodeAdd(std::as_bytes(std::span(bytes)), 500, 0, 2.0f, sum);
+  EXPECT_EQ(sum[0], 1.0f);
+  EXPECT_TRUE(std::signbit(sum[2]));
+  EXPECT_TRUE(std::signbit(Decoded(codec, bytes, 500)[2]));
+}
+
 TEST(OneBit, WritesTwoMeansAndTheBitsByLane) {
   // Numbers 0 .. 15 are bit 0 of words 0 .. 15, number 16 is bit 1 of word 0.
   std::vector<float> x(17, -1.0f);

@@ -105,6 +105,8 @@ float ErrorBound(const Codec& codec, float u, float absmax) {
       return absmax;
     case CodecId::kTwoBitCntk:  // a step is up to 8/3 sigma
       return std::max(2.0f * absmax, 0x1p-100f);
+    case CodecId::kTopk:  // what is not sent
+      return std::max(std::fabs(u), absmax / 127.0f * 0.5001f);
   }
   ADD_FAILURE() << "a codec of the list has no error bound here: " << codec.name();
   return 0.0f;
@@ -137,8 +139,9 @@ TEST_P(EveryCodec, DecodesWithinItsErrorBound) {
     const std::vector<float> x = SomeNumbers(n, n);
     const std::vector<float> decoded = Decoded(codec(), Encoded(codec(), x), n);
     for (size_t i = 0; i < n; ++i) {
-      const size_t bucket = i / kBucket * kBucket;
-      const float absmax = AbsMax(std::span(x).subspan(bucket, std::min(kBucket, n - bucket)));
+      const size_t group = i / codec().group() * codec().group();
+      const float absmax =
+          AbsMax(std::span(x).subspan(group, std::min(codec().group(), n - group)));
       ASSERT_LE(std::fabs(decoded[i] - x[i]), ErrorBound(codec(), x[i], absmax))
           << "number " << i << " of " << n;
     }
@@ -190,12 +193,13 @@ TEST_P(EveryCodec, WithoutResidualSendsTheSameBytesAsWithAResidualOfZeros) {
 }
 
 TEST_P(EveryCodec, AChunkCutAtABucketHasTheBytesOfItsParts) {
-  const size_t n = 5 * kBucket + 77;
+  const size_t group = codec().group();
+  const size_t n = 5 * group + 77;
   const std::vector<float> x = SomeNumbers(n, 9);
   std::vector<float> residual = SomeNumbers(n, 10);
   std::vector<float> residual_of_parts = residual;
   const std::vector<std::byte> whole = Encoded(codec(), x, residual);
-  for (size_t cut = 0; cut < n; cut += kBucket) {
+  for (size_t cut = 0; cut < n; cut += group) {
     std::vector<float> parts_residual = residual_of_parts;
     auto bytes = Encoded(codec(), std::span(x).first(cut), std::span(parts_residual).first(cut));
     const auto rest =
@@ -207,7 +211,7 @@ TEST_P(EveryCodec, AChunkCutAtABucketHasTheBytesOfItsParts) {
 }
 
 TEST_P(EveryCodec, AnyRangeFromAGranuleOnDecodesAsInTheWhole) {
-  const size_t n = 6 * kBucket + 301;
+  const size_t n = codec().group() + 6 * kBucket + 301;
   const std::vector<std::byte> bytes = Encoded(codec(), SomeNumbers(n, 11));
   const std::vector<float> whole = Decoded(codec(), bytes, n);
   for (size_t first = 0; first < n; first += codec().granule()) {
@@ -364,19 +368,21 @@ TEST_P(EveryCodec, CheckRefusesBytesThatDecodeToNumbersThatAreNotFinite) {
 }
 
 TEST_P(EveryCodec, CheckNamesTheNumbersAmongWhichOneIsNotFinite) {
-  const size_t n = 3 * kBucket + 100;
+  const size_t group = codec().group();
+  const size_t n = 3 * group + 100;
   std::vector<std::byte> bytes = Encoded(codec(), SomeNumbers(n, 50));
-  // The first 4 bytes of the third bucket: a number or a scale of any codec.
-  for (size_t i = 0; i < 4; ++i) bytes[codec().EncodedBytes(2 * kBucket) + i] = std::byte{0xff};
+  // The first 4 bytes of the third bucket: a number or a scale of any codec, or positions.
+  for (size_t i = 0; i < 4; ++i) bytes[codec().EncodedBytes(2 * group) + i] = std::byte{0xff};
   const Status status = codec().Check(bytes, n);
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("1024 to 1535"), std::string::npos) << status.message();
+  const std::string range = std::to_string(2 * group) + " to " + std::to_string(3 * group - 1);
+  EXPECT_NE(status.message().find(range), std::string::npos) << status.message();
   EXPECT_TRUE(codec().Check(Encoded(codec(), SomeNumbers(n, 50)), n).ok());
 }
 
 TEST_P(EveryCodec, CheckRefusesAWrongLength) {
   for (const size_t n : kLengths) {
-    std::vector<std::byte> bytes(codec().EncodedBytes(n));
+    std::vector<std::byte> bytes = Encoded(codec(), std::vector<float>(n));
     EXPECT_TRUE(codec().Check(bytes, n).ok());
     bytes.push_back(std::byte{0});
     const Status status = codec().Check(bytes, n);

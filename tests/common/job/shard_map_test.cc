@@ -165,6 +165,31 @@ TEST(ShardMap, AnyNumberOfServersCutsAtTheSameBuckets) {
   }
 }
 
+// A codec that takes 4,096 numbers at a time sees the same ones on any number of servers.
+TEST(ShardMap, ChunksAreMultiplesOfWhatTheCodecsTakeAtATime) {
+  Experiment experiment;
+  experiment.cluster.chunk_kib = 16;
+  const ParameterLayout layout = Layout(50'000, 9'000, 700);
+  for (const CodecId codec : {CodecId::kTopk, CodecId::kInt4}) {
+    for (const bool pulls : {false, true}) {
+      experiment.sync.push_codec = pulls ? CodecId::kFp32 : codec;
+      experiment.sync.pull_codec = pulls ? codec : CodecId::kFp32;
+      for (const int servers : {1, 2, 7, 30}) {
+        const ShardMap map = ShardMap::Of(experiment, layout, servers);
+        for (const Chunk& chunk : map.chunks()) {
+          const int64_t size = chunk.range.size();
+          const int64_t group = static_cast<int64_t>(CodecOf(codec).group());
+          const int next = chunk.index + 1;
+          const bool last =
+              next == std::ssize(map.chunks()) || map.chunks()[next].segment != chunk.segment;
+          ASSERT_TRUE(last || size % group == 0) << servers << " " << size;
+          ASSERT_LE(size, 4096);
+        }
+      }
+    }
+  }
+}
+
 TEST(ShardMap, ANetworkOfOneNumberLivesOnServer0) {
   const ShardMap map(Layout(1, 0, 0), 64, 1 << 20);
   ASSERT_EQ(map.chunks().size(), 1u);

@@ -192,6 +192,19 @@ TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
               StartsWith(path_ + ":5: sync.warmup_samples = 5: must be 0 in gradient mode"));
   EXPECT_THAT(FirstProblem(head, {"job.epochs=3", "schedule.warmup=3"}),
               HasSubstr("schedule.warmup = 3: must be below job.epochs = 3"));
+  EXPECT_THAT(FirstProblem(head, {"sync.push_codec=2bit", "sync.error_feedback=false"}),
+              HasSubstr("sync.error_feedback = false: sync.push_codec = 2bit sends a part"));
+  EXPECT_THAT(FirstProblem(head, {"sync.push_codec=topk", "sync.error_feedback=false"}),
+              HasSubstr("set sync.error_feedback = true"));
+  EXPECT_THAT(FirstProblem(head, {"sync.pull_codec=2bit"}),
+              HasSubstr("sync.pull_codec = 2bit: this codec is for contributions only"));
+  for (const char* values : {"2bit", "topk"}) {
+    EXPECT_THAT(
+        FirstProblem(head, {"sync.pull_codec=topk", std::string("sync.topk_values=") + values}),
+        HasSubstr(std::string("sync.topk_values = ") + values));
+  }
+  EXPECT_THAT(FirstProblem(head, {"sync.push_codec=topk", "cluster.chunk_kib=17"}),
+              HasSubstr("set cluster.chunk_kib = 32"));
   EXPECT_THAT(FirstProblem(head, {"schedule.type=multistep"}),
               HasSubstr("schedule.milestones is empty"));
   EXPECT_THAT(FirstProblem(head, {"schedule.milestones=3,2"}), HasSubstr("must ascend"));
