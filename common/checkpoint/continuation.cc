@@ -223,7 +223,8 @@ std::vector<SettingChange> ChangesOfNetwork(const checkpoint::Manifest& manifest
   std::vector<SettingChange> changes =
       NetworkChanges(manifest.network(), spec.network, NetworkUse::kTraining);
   // The manifest lacks a long network file.
-  if (changes.empty() && manifest.fingerprint() != spec.layout.fingerprint()) {
+  const bool alike = manifest.fingerprint() == spec.layout.fingerprint();
+  if (changes.empty() && HasTensors(manifest) && !alike) {
     changes.push_back({"learning-rate and weight-decay factors of layers", "others", "these"});
   }
   return changes;
