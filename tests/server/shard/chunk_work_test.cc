@@ -149,7 +149,9 @@ TEST(ChunkWork, WhatADifferenceHasLostComesWithTheNext) {
     for (size_t i = 0; i < kWorkNumbers; ++i) {
       still_missing += std::abs(static_cast<double>(start[i] - (*work.next.worker_copy)[i]));
     }
-    EXPECT_LT(still_missing, 0.5 * missing) << codec->name();
+    // Numbers below 4/3 sigma wait until others have shrunk sigma, if a step is 8/3 sigma.
+    const double share = codec->id() == CodecId::kTwoBitCntk ? 0.9 : 0.5;
+    EXPECT_LT(still_missing, share * missing) << codec->name();
   }
 }
 
