@@ -240,12 +240,11 @@ struct CntkFormula : IntegerFormula<bits> {
     return formula;
   }
   KUMO_FORMULA uint32_t CodeOf(float u, int) const {
-    float code = u * inverse + 0.5f;
-    code = code < Integer::kMost + 1.0f ? code : Integer::kMost + 1.0f;
-    code = code > -Integer::kMost ? code : -Integer::kMost;
-    const float nearest = (code + Integer::kRound) - Integer::kRound;
-    const float floor = nearest > code ? nearest - 1.0f : nearest;
-    return BitsOf(Integer::kRound - floor);
+    float place = u * inverse + 0.5f * kSteps;  // (u - low) / step
+    place = place < kSteps ? place : kSteps;
+    place = place > 0.0f ? place : 0.0f;
+    constexpr auto kMiddle = static_cast<int32_t>(Integer::kMost);
+    return static_cast<uint32_t>(kMiddle - static_cast<int32_t>(place));
   }
 };
 
