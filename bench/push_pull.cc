@@ -1,18 +1,21 @@
 // See push_pull.h. Prints a table, and one line of JSON on request.
 //
-//   push_pull [--runs=N] [--megabytes=N] [--json=FILE] [--untuned]
+//   push_pull [--runs=N] [--megabytes=N] [--only=TEXT] [--json=FILE] [--untuned]
+//
+// --only leaves out contenders whose names lack TEXT, except raw TCP and bare ZeroMQ.
 //
 // All servers are started first; then each run measures every contender once, in turn, so that
-// other load on the machine affects all of them alike. Reported are medians and quartiles, and the
-// medians of the ratios within a run.
+// other load on the machine affects all of them alike. Reported are medians and quartiles, the
+// medians of the ratios within a run, and the processor time of both ends, which other load hardly
+// changes.
 #include "bench/push_pull.h"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -52,14 +55,22 @@ namespace {
 struct Settings {
   int runs = 21;
   int megabytes = 100;  // 10^6 bytes
+  std::string only;
   std::string json;
   bool tuned = true;
 };
 
 struct Server {
   pid_t pid = 0;
+  clockid_t clock = 0;  // its processor time
   std::string address;
 };
+
+double Milliseconds(clockid_t clock) {
+  timespec now = {};
+  PCHECK(clock_gettime(clock, &now) == 0);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
 
 Server StartServer(const Contender& contender, const Model& model) {
   int ends[2];
@@ -77,10 +88,11 @@ Server StartServer(const Contender& contender, const Model& model) {
   for (char c = 0; read(ends[0], &c, 1) == 1 && c != '\n';) server.address += c;
   close(ends[0]);
   CHECK(!server.address.empty()) << contender.name << ": the server did not start";
+  CHECK_EQ(clock_getcpuclockid(server.pid, &server.clock), 0);
   return server;
 }
 
-// Sorted milliseconds of one contender, or ratios between two.
+// Milliseconds of one contender, or ratios between two.
 struct Sample {
   std::vector<double> values;
 
@@ -116,11 +128,15 @@ std::string Machine() {
          Ask("uname -r") + ", TCP " + Ask("cat /proc/sys/net/ipv4/tcp_congestion_control");
 }
 
-std::vector<Sample> Measure(const std::vector<Contender>& contenders, const Model& model,
-                            int runs) {
+struct Times {
+  Sample wall;
+  Sample processor;  // of both ends
+};
+
+std::vector<Times> Measure(const std::vector<Contender>& contenders, const Model& model, int runs) {
   std::vector<Server> servers;
   for (const Contender& contender : contenders) servers.push_back(StartServer(contender, model));
-  std::vector<Sample> samples(contenders.size());
+  std::vector<Times> times(contenders.size());
   {
     std::vector<std::unique_ptr<PushPullWorker>> workers;
     for (size_t c = 0; c < contenders.size(); ++c) {
@@ -132,11 +148,16 @@ std::vector<Sample> Measure(const std::vector<Contender>& contenders, const Mode
     constexpr int kWarmUp = 3;
     for (int run = -kWarmUp; run < runs; ++run) {
       for (size_t c = 0; c < contenders.size(); ++c) {
-        const auto start = std::chrono::steady_clock::now();
+        const auto both = [&] {
+          return Milliseconds(CLOCK_PROCESS_CPUTIME_ID) + Milliseconds(servers[c].clock);
+        };
+        const double wall = Milliseconds(CLOCK_MONOTONIC);
+        const double processor = both();
         workers[c]->PushPull(update.span(), weights.span());
-        const std::chrono::duration<double, std::milli> took =
-            std::chrono::steady_clock::now() - start;
-        if (run >= 0) samples[c].values.push_back(took.count());
+        if (run >= 0) {
+          times[c].wall.values.push_back(Milliseconds(CLOCK_MONOTONIC) - wall);
+          times[c].processor.values.push_back(both() - processor);
+        }
         const auto pushes = static_cast<float>(contenders[c].direction * (run + kWarmUp + 1));
         for (size_t i = 0; i < model.floats; ++i) {
           CHECK_EQ(weights[i], pushes * update[i]) << contenders[c].name << ", number " << i;
@@ -148,30 +169,32 @@ std::vector<Sample> Measure(const std::vector<Contender>& contenders, const Mode
     kill(server.pid, SIGKILL);
     waitpid(server.pid, nullptr, 0);
   }
-  return samples;
+  return times;
 }
 
 void Print(const Settings& settings, const std::vector<Contender>& contenders,
-           const std::vector<Sample>& samples, const Sample& raw, const Sample& bare) {
+           const std::vector<Times>& times, const Sample& raw, const Sample& bare) {
   std::cout << "push + pull of " << settings.megabytes << " MB of float32 in 1 MiB chunks, "
             << settings.runs << " interleaved runs" << (settings.tuned ? "" : ", malloc untuned")
             << "\n"
             << Machine() << "\n"
             << std::fixed
-            << "                        ms  (quartiles)        GB/s   of raw TCP  of bare ZeroMQ\n";
+            << "                        ms  (quartiles)        GB/s   of raw TCP  of bare ZeroMQ"
+               "  processor ms\n";
   for (size_t c = 0; c < contenders.size(); ++c) {
-    const Sample& sample = samples[c];
+    const Sample& sample = times[c].wall;
     std::cout << std::left << std::setw(22) << contenders[c].name << std::right
               << std::setprecision(1) << std::setw(6) << sample.Median() << "  (" << std::setw(5)
               << sample.Quantile(.25) << " - " << std::setw(5) << sample.Quantile(.75) << ")"
               << std::setprecision(2) << std::setw(9) << 2.0 * settings.megabytes / sample.Median()
               << std::setw(12) << Ratio(raw, sample).Median() << std::setw(12)
-              << Ratio(bare, sample).Median() << "\n";
+              << Ratio(bare, sample).Median() << std::setprecision(1) << std::setw(16)
+              << times[c].processor.Median() << "\n";
   }
 }
 
 void WriteJson(const Settings& settings, const std::vector<Contender>& contenders,
-               const std::vector<Sample>& samples, const Sample& raw, const Sample& bare) {
+               const std::vector<Times>& times, const Sample& raw, const Sample& bare) {
   std::ostringstream json;
   json << "{\"benchmark\": \"push_pull\", \"machine\": \"" << Machine() << "\", \"commit\": \""
        << Ask("git rev-parse --short HEAD 2>/dev/null")
@@ -179,11 +202,12 @@ void WriteJson(const Settings& settings, const std::vector<Contender>& contender
        << ", \"results\": [";
   for (size_t c = 0; c < contenders.size(); ++c) {
     json << (c > 0 ? ", " : "") << "{\"name\": \"" << contenders[c].name
-         << "\", \"median_ms\": " << samples[c].Median()
-         << ", \"lower_quartile_ms\": " << samples[c].Quantile(.25)
-         << ", \"upper_quartile_ms\": " << samples[c].Quantile(.75)
-         << ", \"of_raw_tcp\": " << Ratio(raw, samples[c]).Median()
-         << ", \"of_bare_zeromq\": " << Ratio(bare, samples[c]).Median() << "}";
+         << "\", \"median_ms\": " << times[c].wall.Median()
+         << ", \"lower_quartile_ms\": " << times[c].wall.Quantile(.25)
+         << ", \"upper_quartile_ms\": " << times[c].wall.Quantile(.75)
+         << ", \"of_raw_tcp\": " << Ratio(raw, times[c].wall).Median()
+         << ", \"of_bare_zeromq\": " << Ratio(bare, times[c].wall).Median()
+         << ", \"processor_ms\": " << times[c].processor.Median() << "}";
   }
   json << "]}\n";
   if (settings.json == "-") {
@@ -202,6 +226,8 @@ bool ParseSettings(int argc, char** argv, Settings* settings) {
       settings->runs = std::atoi(value.c_str());
     } else if (argument.starts_with("--megabytes=")) {
       settings->megabytes = std::atoi(value.c_str());
+    } else if (argument.starts_with("--only=")) {
+      settings->only = value;
     } else if (argument.starts_with("--json=")) {
       settings->json = value;
     } else if (argument == "--untuned") {
@@ -216,17 +242,23 @@ bool ParseSettings(int argc, char** argv, Settings* settings) {
 int Main(int argc, char** argv) {
   Settings settings;
   if (!ParseSettings(argc, argv, &settings)) {
-    std::cerr << "usage: push_pull [--runs=N] [--megabytes=N] [--json=FILE or -] [--untuned]\n";
+    std::cerr << "usage: push_pull [--runs=N] [--megabytes=N] [--only=TEXT] [--json=FILE or -]"
+                 " [--untuned]\n";
     return 64;
   }
   if (settings.tuned) TuneMallocForLargeMessages();
   const Model model{static_cast<size_t>(settings.megabytes) * 250'000};
-  const std::vector<Contender> contenders = {
-      RawTcpContender(),   RawTcpStagedContender(), BareZmqContender(),      KumoContender(),
-      KumoKeysContender(), KumoIpcContender(),      KumoChecksumContender(), KumoShardContender()};
-  const std::vector<Sample> samples = Measure(contenders, model, settings.runs);
-  Print(settings, contenders, samples, samples[0], samples[2]);
-  if (!settings.json.empty()) WriteJson(settings, contenders, samples, samples[0], samples[2]);
+  std::vector<Contender> contenders = {RawTcpContender(), BareZmqContender()};
+  for (const Contender& contender :
+       {RawTcpStagedContender(), KumoContender(), KumoKeysContender(), KumoIpcContender(),
+        KumoChecksumContender(), KumoShardContender()}) {
+    if (contender.name.find(settings.only) != std::string::npos) contenders.push_back(contender);
+  }
+  const std::vector<Times> times = Measure(contenders, model, settings.runs);
+  const Sample& raw = times[0].wall;
+  const Sample& bare = times[1].wall;
+  Print(settings, contenders, times, raw, bare);
+  if (!settings.json.empty()) WriteJson(settings, contenders, times, raw, bare);
   return 0;
 }
 
