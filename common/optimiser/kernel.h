@@ -12,6 +12,8 @@
 
 #include <cstddef>
 
+#include "common/base/addend.h"
+
 namespace kumo {
 
 enum class OptimiserType { kSgd, kMomentum, kNesterov, kAdam, kAdamW };
@@ -49,10 +51,11 @@ struct StepNumbers {
 // One optimiser's step as a plain function over arrays.
 struct OptimiserKernel {
   OptimiserTraits traits;
-  // next may be weights; slots[0 .. slots) are arrays of n. Factors as Scaled (scaled.h).
+  // The gradient is an array (null: zeros) plus addends. next may be weights; slots[0 .. slots) are
+  // arrays of n. Factors as Scaled (scaled.h).
   void (*step)(const StepNumbers& numbers, float rate_factor, float decay_factor,
-               const float* gradient, const float* weights, float* next, float* const* slots,
-               size_t n);
+               const float* gradient, const Addend* addends, size_t addend_count,
+               const float* weights, float* next, float* const* slots, size_t n);
 };
 
 // All optimisers at one level.

@@ -47,12 +47,13 @@ class KernelOptimiser final : public Optimiser {
   const OptimiserTraits& traits() const override { return kernel_.traits; }
 
   void StepBy(const StepNumbers& numbers, const StepFactors& factors,
-              std::span<const float> gradient, std::span<const float> weights,
-              std::span<float> next, float* const* slots) const override {
-    CHECK_EQ(gradient.size(), weights.size());
+              std::span<const float> gradient, std::span<const Addend> addends,
+              std::span<const float> weights, std::span<float> next,
+              float* const* slots) const override {
+    CHECK(gradient.empty() || gradient.size() == weights.size());
     CHECK_EQ(next.size(), weights.size());
-    kernel_.step(numbers, factors.rate, factors.decay, gradient.data(), weights.data(), next.data(),
-                 slots, weights.size());
+    kernel_.step(numbers, factors.rate, factors.decay, gradient.data(), addends.data(),
+                 addends.size(), weights.data(), next.data(), slots, weights.size());
   }
 
   StepNumbers NumbersOf(const StepInfo& info, float scale) const override {

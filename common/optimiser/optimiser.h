@@ -66,12 +66,14 @@ class Optimiser {
   // be null if there are none.
   void Step(const StepInfo& info, float scale, std::span<const float> gradient,
             std::span<const float> weights, std::span<float> next, float* const* slots) const {
-    StepBy(NumbersOf(info, scale), info.factors, gradient, weights, next, slots);
+    StepBy(NumbersOf(info, scale), info.factors, gradient, {}, weights, next, slots);
   }
-  // As Step, by numbers of NumbersOf: for callers that step many short arrays.
+  // As Step, by numbers of NumbersOf, along the sum of `gradient` (empty: zeros) and the addends:
+  // for callers that step many short arrays, or would have to write the sum first.
   virtual void StepBy(const StepNumbers& numbers, const StepFactors& factors,
-                      std::span<const float> gradient, std::span<const float> weights,
-                      std::span<float> next, float* const* slots) const = 0;
+                      std::span<const float> gradient, std::span<const Addend> addends,
+                      std::span<const float> weights, std::span<float> next,
+                      float* const* slots) const = 0;
 };
 
 // The words of optimiser.type, from the list of all.h.

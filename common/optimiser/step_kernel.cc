@@ -1,4 +1,5 @@
 // Optimiser steps over long arrays, one for each optimiser of the list.
+#include "common/base/addend_sum.h"
 #include "common/base/vector_loop.h"
 #include "common/optimiser/kernel.h"
 
@@ -15,15 +16,9 @@ KUMO_ALWAYS_INLINE float SquareRoot(float x) { return __builtin_sqrtf(x); }
 namespace kumo::KUMO_ISA {
 
 template <typename Optimiser>
-static void Step(const StepNumbers& numbers, float rate_factor, float decay_factor,
-                 const float* gradient, const float* weights, float* next, float* const* slots,
-                 size_t n) {
+KUMO_ALWAYS_INLINE void StepRange(const StepNumbers& s, const float* gradient, const float* weights,
+                                  float* next, float* first, float* second, size_t n) {
   constexpr int kSlots = Optimiser::kTraits.slots;
-  static_assert(kSlots <= 2);
-  static_assert((kSlots > 0) == (Optimiser::kTraits.state[0] != '\0'));
-  const StepNumbers s = Scaled(numbers, rate_factor, decay_factor);
-  float* const first = kSlots > 0 ? slots[0] : nullptr;
-  float* const second = kSlots > 1 ? slots[1] : nullptr;
   KUMO_VECTOR_LOOP
   for (size_t i = 0; i < n; ++i) {
     float a = 0.0f;
@@ -33,6 +28,36 @@ static void Step(const StepNumbers& numbers, float rate_factor, float decay_fact
     next[i] = Optimiser::Next(s, gradient[i], weights[i], a, b);
     if constexpr (kSlots > 0) first[i] = a;
     if constexpr (kSlots > 1) second[i] = b;
+  }
+}
+
+template <typename Optimiser>
+static void Step(const StepNumbers& numbers, float rate_factor, float decay_factor,
+                 const float* gradient, const Addend* addends, size_t addend_count,
+                 const float* weights, float* next, float* const* slots, size_t n) {
+  constexpr int kSlots = Optimiser::kTraits.slots;
+  static_assert(kSlots <= 2);
+  static_assert((kSlots > 0) == (Optimiser::kTraits.state[0] != '\0'));
+  const StepNumbers s = Scaled(numbers, rate_factor, decay_factor);
+  float* const first = kSlots > 0 ? slots[0] : nullptr;
+  float* const second = kSlots > 1 ? slots[1] : nullptr;
+  if (gradient != nullptr && addend_count == 0) {
+    StepRange<Optimiser>(s, gradient, weights, next, first, second, n);
+    return;
+  }
+  // The sum of a short range stays in the first cache.
+  constexpr size_t kRange = 128;
+  alignas(64) float sum[kRange];
+  for (size_t begin = 0; begin < n; begin += kRange) {
+    const size_t count = n - begin < kRange ? n - begin : kRange;
+    size_t i = 0;
+    for (; i + kPartLanes <= count; i += kPartLanes) {
+      StorePart(SumAt(gradient, addends, addend_count, begin + i), sum + i);
+    }
+    for (; i < count; ++i) sum[i] = SumOfOneAt(gradient, addends, addend_count, begin + i);
+    StepRange<Optimiser>(s, sum, weights + begin, next + begin,
+                         kSlots > 0 ? first + begin : nullptr,
+                         kSlots > 1 ? second + begin : nullptr, count);
   }
 }
 

@@ -3,7 +3,7 @@
 // The chunk is worked through in tiles of at most kAggregateTile numbers. A tile's contributions
 // are decoded and added in a buffer that stays in the first cache, then the rule makes the next
 // weights from it; the sum is never written to memory. A few contributions of plain float32 are
-// added in registers instead, by rules that can (Rule::adds_contributions()). Contributions that
+// added by the rule's kernel instead, if it can (Rule::adds_contributions()). Contributions that
 // are to be added before the last one is there go into a sum array with Accumulate, which
 // AggregateAndApply then takes up
 // (`earlier`).

@@ -3,6 +3,7 @@
 // Each formula is written once, for a number or a vector of them. The arrays that are written but
 // not read (the next weights) may be streamed past the caches: an ordinary store fetches the line
 // first, which costs a quarter of the whole pass.
+#include "common/base/addend_sum.h"
 #include "common/base/lanes.h"
 #include "common/base/vector_loop.h"
 #include "server/rules/kernel.h"
@@ -22,27 +23,6 @@ KUMO_ALWAYS_INLINE void Write(FloatPart part, float* to) {
   }
 }
 
-KUMO_ALWAYS_INLINE FloatPart SumAt(const RuleArrays& a, size_t i) {
-  FloatPart sum = {};
-  if (a.sum != nullptr) sum = LoadPart(a.sum + i);
-  for (size_t k = 0; k < a.addend_count; ++k) {
-    FloatPart numbers;
-    __builtin_memcpy(&numbers, a.addends[k].numbers + 4 * i, sizeof(numbers));
-    sum += a.addends[k].factor * numbers;
-  }
-  return sum;
-}
-
-KUMO_ALWAYS_INLINE float SumOfOneAt(const RuleArrays& a, size_t i) {
-  float sum = a.sum != nullptr ? a.sum[i] : 0.0f;
-  for (size_t k = 0; k < a.addend_count; ++k) {
-    float number;
-    __builtin_memcpy(&number, a.addends[k].numbers + 4 * i, sizeof(number));
-    sum += a.addends[k].factor * number;
-  }
-  return sum;
-}
-
 // What one formula makes of one number (or vector) of each array.
 template <typename T>
 struct Next {
@@ -60,14 +40,16 @@ KUMO_ALWAYS_INLINE void UpdateTile(const RuleArrays& arrays, float* velocities, 
   for (; i + kPartLanes <= a.n; i += kPartLanes) {
     FloatPart velocity = {};
     if (velocities != nullptr) velocity = LoadPart(velocities + i);
-    const Next<FloatPart> next = formula(SumAt(a, i), LoadPart(from + i), velocity);
+    const Next<FloatPart> next =
+        formula(SumAt(a.sum, a.addends, a.addend_count, i), LoadPart(from + i), velocity);
     if (velocities != nullptr) StorePart(velocity, velocities + i);
     Write<stream>(next.start, a.next_start + i);
     if (a.next_weights != nullptr) Write<stream>(next.weights, a.next_weights + i);
   }
   for (; i < a.n; ++i) {
     float velocity = velocities == nullptr ? 0.0f : velocities[i];
-    const Next<float> next = formula(SumOfOneAt(a, i), from[i], velocity);
+    const Next<float> next =
+        formula(SumOfOneAt(a.sum, a.addends, a.addend_count, i), from[i], velocity);
     if (velocities != nullptr) velocities[i] = velocity;
     a.next_start[i] = next.start;
     if (a.next_weights != nullptr) a.next_weights[i] = next.weights;

@@ -14,6 +14,7 @@ class GradientRule final : public Rule {
   std::string_view name() const override { return "gradient"; }
   int slots() const override { return optimiser_->slots(); }
   bool keeps_weights_apart() const override { return false; }
+  bool adds_contributions() const override { return true; }
 
  private:
   TileStep MakeStep(const RoundInfo& info, float scale) const override {
@@ -21,7 +22,8 @@ class GradientRule final : public Rule {
                            info.factors};
     return [this, numbers = optimiser_->NumbersOf(step, scale),
             factors = info.factors](const RuleArrays& tile) {
-      optimiser_->StepBy(numbers, factors, {tile.sum, tile.n}, {tile.start, tile.n},
+      optimiser_->StepBy(numbers, factors, {tile.sum, tile.sum == nullptr ? 0 : tile.n},
+                         {tile.addends, tile.addend_count}, {tile.start, tile.n},
                          {tile.next_start, tile.n}, tile.slots);
     };
   }

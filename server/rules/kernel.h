@@ -1,19 +1,15 @@
 // The arithmetic of the update rules, as plain functions over arrays, compiled per instruction-set
 // level (block_kernel.cc).
 //
-// This header includes no other header of Kumo. Sources of each level include it, and the linker
+// This header includes no inline function. Sources of each level include it, and the linker
 // keeps one copy of an inline function: that copy may be of a level that this machine does not run.
 #pragma once
 
 #include <cstddef>
 
-namespace kumo {
+#include "common/base/addend.h"
 
-// One contribution to a sum: factor * numbers[i], float32 of any alignment.
-struct Addend {
-  const unsigned char* numbers;
-  float factor;
-};
+namespace kumo {
 
 // The arrays that a rule reads and writes: those of a chunk, or a tile of them. Each has n
 // elements; the `next` arrays overlap no other.
