@@ -418,7 +418,9 @@ TEST_F(TrainerTest, ANumberThatIsNotFiniteNamesRoundPartitionAndTensor) {
 // fp16 saturates: what it pushes of a run that diverges is finite for ever.
 TEST_F(TrainerTest, ARunThatDivergesIsNoticedWhateverTheCodec) {
   for (const Codec* codec : AllCodecs()) {
+    if (codec->traits().has_threshold) continue;  // it bounds each step, so no run diverges
     for (const bool feedback : {true, false}) {
+      if (!feedback && codec->traits().needs_feedback) continue;
       for (Experiment e : {Block(), Gradient()}) {
         e.network.file = folder_ + "/diverging.pbtxt";
         e.sync.push_codec = codec->id();
