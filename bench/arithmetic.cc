@@ -183,6 +183,7 @@ void AddCodecRows(const Codec& codec, Arena& arena, std::vector<Row>* rows) {
 // One round of a shard: contributions added and applied chunk by chunk.
 void AggregateAll(const Codec& codec, const Rule& rule, size_t partitions, Arena& arena) {
   const RoundInfo info = {.learning_rate = 1e-6f,
+                          .block_rate = 1e-6f,
                           .samples = static_cast<int64_t>(3200 * partitions),
                           .partitions = static_cast<int>(partitions)};
   ForEachChunk(codec, arena.n(), [&](size_t first, size_t count, size_t at) {
@@ -386,11 +387,9 @@ void Measure(int repetitions, std::vector<Row>* rows) {
 
 int Run(const Options& options) {
   Arena arena(options.numbers);
-  BlockRuleSettings cbm = {.learning_rate = 1e-6f};
-  BlockRuleSettings nesterov = {.nesterov = true, .learning_rate = 1e-6f};
   const Isa isa = options.isa;
-  const auto cbm_rule = MakeBlockRule(cbm, 2, 6400, isa);
-  const auto nesterov_rule = MakeBlockRule(nesterov, 2, 6400, isa);
+  const auto cbm_rule = MakeBlockRule({}, 2, 6400, isa);
+  const auto nesterov_rule = MakeBlockRule({.nesterov = true}, 2, 6400, isa);
   const auto adam_rule = MakeGradientRule({.type = OptimiserType::kAdam}, isa);
   const auto average_rule = MakeAverageRule(isa);
 

@@ -30,7 +30,8 @@ bool Has(const SettingChange& change, Effect effect) {
 struct Carried {
   // The meaning of the arrays in a word: equal words, equal meaning. "": there are none.
   std::string_view rule;
-  std::string_view local;  // of a partition's optimiser
+  std::string_view local;      // of a partition's optimiser
+  bool block_moments = false;  // `rule` are moments of a block rule that corrects their bias
   bool residual = false;
   bool apart = false;     // the rule keeps what blocks start from, and the weights
   bool averaged = false;  // what is evaluated is a moving average of the weights
@@ -43,6 +44,7 @@ Carried CarriedBy(const Experiment& e, const RoundPlan& last) {
   const RoundPolicy policy(e);
   const std::string_view optimiser = TraitsOf(e.optimiser.type).state;
   carried.rule = last.local_steps ? TraitsOf(e.block).state : optimiser;
+  carried.block_moments = last.local_steps && TraitsOf(e.block).takes_moments;
   if (policy.carried().optimiser_slots > 0) carried.local = optimiser;
   carried.residual = policy.carried().residual > 0;
   carried.apart = last.local_steps && TraitsOf(e.block).keeps_weights_apart;
@@ -133,7 +135,14 @@ class Refusals {
     }
     const bool keeps_local = AreMoments(c_, &Carried::local) && Same(&Carried::local);
     if (keeps_local || (AreMoments(c_, &Carried::rule) && Same(&Carried::rule))) {
-      Refuse(Effect::kMomentDecay, "Adam's moments are means with the old value");
+      Refuse(Effect::kMomentDecay, kOldMean);
+    }
+    if (c_.carried_now.block_moments) {
+      if (Same(&Carried::rule)) {
+        Refuse(Effect::kBlockMomentDecay, kOldMean);
+      } else {
+        Refuse(Effect::kBlockMoments, kFreshMoments);
+      }
     }
     if (keeps_local) {
       Refuse(Effect::kStepCount, "the bias correction of Adam's moments counts steps by it");
@@ -143,6 +152,8 @@ class Refusals {
   }
 
  private:
+  static constexpr char kOldMean[] = "Adam's moments are means with the old value";
+
   bool Same(Words what) const { return c_.carried_then.*what == c_.carried_now.*what; }
 
   void Refuse(Effect effect, const std::string& why) {
@@ -235,7 +246,10 @@ std::vector<SettingChange> ChangesOfNetwork(const checkpoint::Manifest& manifest
 Status CheckUnfrozen(const checkpoint::Manifest& manifest, const ParameterLayout& then,
                      const ParameterLayout& now, const Experiment& experiment) {
   KUMO_ASSIGN_OR_RETURN(const Comparison c, Compare(manifest, experiment));
-  if (!AreMoments(c, &Carried::rule) && !AreMoments(c, &Carried::local)) return OkStatus();
+  if (!AreMoments(c, &Carried::rule) && !AreMoments(c, &Carried::local) &&
+      !c.carried_now.block_moments) {
+    return OkStatus();
+  }
   for (size_t i = 0; i < now.tensors().size(); ++i) {
     if (then.tensors()[i].trained() || !now.tensors()[i].trained()) continue;
     return FailedPrecondition("checkpoint " + manifest.name() + ": " + now.tensors()[i].name +

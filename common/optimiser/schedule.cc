@@ -12,22 +12,22 @@ namespace {
 
 // The option table checks settings one by one, and those of a checkpoint are not checked against
 // each other.
-Status CheckMilestones(const std::vector<double>& milestones) {
+Status CheckMilestones(const std::string& section, const std::vector<double>& milestones) {
   const auto at = std::ranges::adjacent_find(milestones, std::greater_equal<>());
   if (at == milestones.end()) return OkStatus();
   std::ostringstream message;
-  message << "schedule.milestones has " << at[1] << " after " << at[0]
+  message << section << ".milestones has " << at[1] << " after " << at[0]
           << ": they must ascend strictly";
   return InvalidArgument(message.str());
 }
 
-Status CheckStages(const ScheduleSettings& settings) {
+Status CheckStages(const std::string& section, const ScheduleSettings& settings) {
   const size_t stages = settings.milestones.size() + 1;
   const auto check_count = [&](const char* setting, size_t count) {
     if (count == stages) return OkStatus();
-    return InvalidArgument("schedule." + std::string(setting) + " has " + std::to_string(count) +
-                           " values: " + std::to_string(stages - 1) + " schedule.milestones make " +
-                           std::to_string(stages) + " stages");
+    return InvalidArgument(section + "." + setting + " has " + std::to_string(count) +
+                           " values: " + std::to_string(stages - 1) + " " + section +
+                           ".milestones make " + std::to_string(stages) + " stages");
   };
   if (settings.type == ScheduleType::kStages) {
     KUMO_RETURN_IF_ERROR(check_count("rates", settings.rates.size()));
@@ -48,11 +48,11 @@ double StagesBefore(double position, double stage) {
 }  // namespace
 
 Result<Schedule> Schedule::Make(const ScheduleSettings& settings, int64_t samples_per_epoch,
-                                int epochs) {
+                                int epochs, const std::string& section) {
   CHECK_GE(samples_per_epoch, 1);
   CHECK_GE(epochs, 1);
-  KUMO_RETURN_IF_ERROR(CheckMilestones(settings.milestones));
-  KUMO_RETURN_IF_ERROR(CheckStages(settings));
+  KUMO_RETURN_IF_ERROR(CheckMilestones(section, settings.milestones));
+  KUMO_RETURN_IF_ERROR(CheckStages(section, settings));
 
   Schedule schedule;
   schedule.settings_ = settings;
@@ -62,7 +62,8 @@ Result<Schedule> Schedule::Make(const ScheduleSettings& settings, int64_t sample
   schedule.end_ = samples / schedule.samples_per_unit_;
   if (settings.warmup >= schedule.end_ && settings.warmup > 0.0) {
     std::ostringstream message;
-    message << "schedule.warmup = " << settings.warmup << " is out of range: it must be below the "
+    message << section << ".warmup = " << settings.warmup
+            << " is out of range: it must be below the "
             << "job's length of " << schedule.end_ << " " << WordOf(settings.unit) << "s";
     return InvalidArgument(message.str());
   }

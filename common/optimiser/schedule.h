@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/base/choice.h"
@@ -71,9 +72,9 @@ class Schedule {
  public:
   // Requires settings in the ranges of the option table, and samples_per_epoch and epochs >= 1.
   // InvalidArgument if the milestones do not ascend strictly, if the stages
-  // lack values, or if the warm-up is as long as the job.
+  // lack values, or if the warm-up is as long as the job. section: of the settings, in messages.
   static Result<Schedule> Make(const ScheduleSettings& settings, int64_t samples_per_epoch,
-                               int epochs);
+                               int epochs, const std::string& section = "schedule");
   // The rate for the mean gradient of `step_samples` samples, after `samples` samples of the whole
   // job.
   float RateAt(int64_t samples, int64_t step_samples) const;

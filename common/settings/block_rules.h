@@ -2,7 +2,6 @@
 // memory, checkpoints and notes are worked out. server/rules implements them; its conformance test
 // compares each rule with its traits.
 //
-// A new rule is a value of BlockRule with its word and traits here, and a Rule in server/rules.
 // Values; thread-safe.
 #pragma once
 
@@ -11,12 +10,31 @@
 
 #include "common/base/choice.h"
 
+// The list of block rules: the name of the maker in server/rules, the word in experiment files, its
+// help, and the traits of the rule (BlockRuleTraits). A new rule is its entry here and a file
+// beside server/rules/slowmo_rule.cc.
+#define KUMO_BLOCK_RULES(RULE)                                                                 \
+  RULE(BlockMomentum, "block_momentum", "momentum over the mean block step", .slots = 1,       \
+       .state = "the block's step", .takes_convention = true, .takes_momentum = true,          \
+       .takes_rate = true)                                                                     \
+  RULE(Average, "average", "the mean of the partitions' weights")                              \
+  RULE(SlowMo, "slowmo", "momentum over block steps in units of the local learning rate",      \
+       .slots = 1, .state = "momentum of block steps over their rate", .takes_momentum = true, \
+       .takes_rate = true)                                                                     \
+  RULE(AdamW, "adamw", "AdamW along the mean block step", .slots = 2,                          \
+       .state = "moments of block steps", .takes_rate = true, .takes_moments = true)
+
 namespace kumo {
 
-enum class BlockRule { kBlockMomentum, kAverage };
+enum class BlockRule {
+#define KUMO_BLOCK_RULE_VALUE(name, ...) k##name,
+  KUMO_BLOCK_RULES(KUMO_BLOCK_RULE_VALUE)
+#undef KUMO_BLOCK_RULE_VALUE
+};
 inline constexpr Choice<BlockRule> kBlockRules[] = {
-    {BlockRule::kBlockMomentum, "block_momentum", "momentum over the mean block step"},
-    {BlockRule::kAverage, "average", "the mean of the partitions' weights"},
+#define KUMO_BLOCK_RULE_CHOICE(name, word, help, ...) {BlockRule::k##name, word, help},
+    KUMO_BLOCK_RULES(KUMO_BLOCK_RULE_CHOICE)
+#undef KUMO_BLOCK_RULE_CHOICE
 };
 constexpr std::span<const Choice<BlockRule>> ChoicesOf(BlockRule) { return kBlockRules; }
 
@@ -33,9 +51,13 @@ struct BlockRuleSettings {
   BlockRule rule = BlockRule::kBlockMomentum;
   BlockConvention convention = BlockConvention::kPaper;
   bool nesterov = false;
-  float momentum = 0.5f;          // eta (paper)
-  float learning_rate = 1.0f;     // zeta (paper), blockLR (cntk)
-  double time_constant = 0.0;     // cntk: tau_c in samples; 0: -B / ln(1 - 1/N)
+  float momentum = 0.5f;       // eta (paper), beta (slowmo)
+  float learning_rate = 1.0f;  // zeta (paper), blockLR (cntk), alpha (slowmo), the rate of adamw
+  double time_constant = 0.0;  // cntk: tau_c in samples; 0: -B / ln(1 - 1/N)
+  float beta1 = 0.9f;          // adamw: 0 <= beta < 1
+  float beta2 = 0.999f;
+  float epsilon = 1e-8f;          // adamw: > 0
+  float weight_decay = 0.0f;      // adamw: >= 0, of the decayed segment
   bool reset_local_state = true;  // the local optimiser's slots restart with each block
 };
 
@@ -43,21 +65,24 @@ struct BlockRuleSettings {
 struct BlockRuleTraits {
   int slots = 0;                     // state arrays per chunk
   std::string_view state = "";       // their meaning: equal words, equal numbers; "" without slots
-  bool takes_momentum = false;       // reads block.convention .. block.time_constant
-  bool keeps_weights_apart = false;  // evaluates another vector than the one blocks start from
+  bool takes_convention = false;     // reads convention, nesterov and time_constant
+  bool takes_momentum = false;       // reads momentum
+  bool takes_rate = false;           // reads learning_rate
+  bool takes_moments = false;        // reads beta1 .. weight_decay, and corrects the moments' bias:
+                                     // slots that are zero are right in its first round only
+  bool keeps_weights_apart = false;  // evaluates another vector than the one blocks start from;
+                                     // follows from the settings
+};
+inline constexpr BlockRuleTraits kBlockRuleTraits[] = {
+#define KUMO_BLOCK_RULE_TRAITS(name, word, help, ...) BlockRuleTraits{__VA_ARGS__},
+    KUMO_BLOCK_RULES(KUMO_BLOCK_RULE_TRAITS)
+#undef KUMO_BLOCK_RULE_TRAITS
 };
 constexpr BlockRuleTraits TraitsOf(const BlockRuleSettings& settings) {
-  switch (settings.rule) {
-    case BlockRule::kBlockMomentum:
-      return {.slots = 1,
-              .state = "the block's step",
-              .takes_momentum = true,
-              .keeps_weights_apart =
-                  settings.convention == BlockConvention::kPaper && settings.nesterov};
-    case BlockRule::kAverage:
-      return {};
-  }
-  return {};
+  BlockRuleTraits traits = kBlockRuleTraits[static_cast<int>(settings.rule)];
+  traits.keeps_weights_apart = traits.takes_convention &&
+                               settings.convention == BlockConvention::kPaper && settings.nesterov;
+  return traits;
 }
 
 }  // namespace kumo

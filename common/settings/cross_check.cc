@@ -31,7 +31,7 @@ class Checker {
     CheckNetwork();
     CheckData();
     CheckSync();
-    CheckSchedule();
+    CheckSchedules();
     CheckInitialWeights();
     CheckCluster();
     CheckHttp();
@@ -180,11 +180,14 @@ class Checker {
            CodecOf(e_.sync.pull_codec).traits().selects;
   }
 
-  void CheckStages(const char* setting, const std::vector<double>& values, const char* wanted_by) {
-    const size_t stages = e_.schedule.milestones.size() + 1;
+  void CheckStages(const std::string& section, const ScheduleSettings& schedule,
+                   const std::string& setting, const std::string& wanted_by) {
+    const auto& values = setting == "rates" ? schedule.rates : schedule.time_constants;
+    const size_t stages = schedule.milestones.size() + 1;
     if (values.size() == stages) return;
-    Problem(setting, " has " + std::to_string(values.size()) + " values: " + wanted_by + " " +
-                         std::to_string(stages) + ", one more than schedule.milestones has");
+    Problem(section + "." + setting, " has " + std::to_string(values.size()) +
+                                         " values: " + wanted_by + " " + std::to_string(stages) +
+                                         ", one more than " + section + ".milestones has");
   }
 
   void CheckMomentum() {
@@ -198,31 +201,37 @@ class Checker {
     }
   }
 
-  void CheckSchedule() {
-    const ScheduleSettings& schedule = e_.schedule;
-    if (schedule.type == ScheduleType::kStages) {
-      CheckStages("schedule.rates", schedule.rates, "schedule.type = stages needs");
-    }
-    if (!schedule.time_constants.empty()) {
-      CheckStages("schedule.time_constants", schedule.time_constants, "there must be");
+  void CheckSchedules() {
+    if (!e_.schedule.time_constants.empty()) {
+      CheckStages("schedule", e_.schedule, "time_constants", "there must be");
     }
     CheckMomentum();
+    CheckSchedule("schedule", e_.schedule, "schedule.learning_rate");
+    CheckSchedule("block_schedule", e_.BlockSchedule(), "block.learning_rate");
+  }
+
+  void CheckSchedule(const std::string& section, const ScheduleSettings& schedule,
+                     const std::string& base_rate) {
+    if (schedule.type == ScheduleType::kStages) {
+      CheckStages(section, schedule, "rates", section + ".type = stages needs");
+    }
     if (schedule.type == ScheduleType::kMultistep && schedule.milestones.empty()) {
-      Problem("schedule.milestones", " is empty: schedule.type = multistep needs at least one");
+      Problem(section + ".milestones",
+              " is empty: " + section + ".type = multistep needs at least one");
     }
     if (std::ranges::adjacent_find(schedule.milestones, std::greater_equal<>()) !=
         schedule.milestones.end()) {
-      Problem("schedule.milestones", " = " + WriteValue(schedule.milestones) + ": must ascend");
+      Problem(section + ".milestones", " = " + WriteValue(schedule.milestones) + ": must ascend");
     }
     if (schedule.unit == PositionUnit::kEpoch && schedule.warmup >= e_.job.epochs) {
-      Problem("schedule.warmup",
+      Problem(section + ".warmup",
               " = " + WriteValue(schedule.warmup) +
                   ": must be below job.epochs = " + std::to_string(e_.job.epochs));
     }
     if (schedule.final_rate > schedule.learning_rate) {
-      Problem("schedule.final_rate", " = " + WriteValue(schedule.final_rate) +
-                                         ": must be at most schedule.learning_rate = " +
-                                         WriteValue(schedule.learning_rate));
+      Problem(section + ".final_rate", " = " + WriteValue(schedule.final_rate) +
+                                           ": must be at most " + base_rate + " = " +
+                                           WriteValue(schedule.learning_rate));
     }
   }
 
@@ -330,27 +339,35 @@ class Checker {
   }
 
   void NoteWithoutEffectOnSteps() {
-    const ScheduleSettings& schedule = e_.schedule;
-    const ScheduleType type = schedule.type;
-    const std::string by_type = "schedule.type = " + WriteValue(type);
-    const bool stages = type == ScheduleType::kStages;
-    const bool steps = type == ScheduleType::kStep, multistep = type == ScheduleType::kMultistep;
-    const bool poly = type == ScheduleType::kPoly, cosine = type == ScheduleType::kCosine;
-    const bool milestones = multistep || stages || !schedule.time_constants.empty();
-    NoteUnless(!stages, {"schedule.learning_rate"}, by_type);
-    NoteUnless(stages, {"schedule.rates"}, by_type);
-    NoteUnless(steps, {"schedule.step"}, by_type);
-    NoteUnless(steps || multistep, {"schedule.gamma"}, by_type);
-    NoteUnless(poly, {"schedule.power"}, by_type);
-    NoteUnless(poly || cosine, {"schedule.final_rate"}, by_type);
-    NoteUnless(milestones, {"schedule.milestones"}, by_type);
+    const bool constants = !e_.schedule.time_constants.empty();
+    NoteWithoutEffectOnSchedule("schedule", e_.schedule, "schedule.learning_rate", constants);
     const OptimiserTraits& state = TraitsOf(e_.optimiser.type);
     const std::string by_rule = "optimiser.type = " + WriteValue(e_.optimiser.type);
     NoteUnless(state.has_momentum, {"optimiser.momentum"}, by_rule);
-    NoteUnless(schedule.time_constants.empty(), {"optimiser.momentum"},
-               "schedule.time_constants is set");
+    NoteUnless(!constants, {"optimiser.momentum"}, "schedule.time_constants is set");
     NoteUnless(state.corrects_bias, {"optimiser.beta1", "optimiser.beta2", "optimiser.epsilon"},
                by_rule);
+  }
+
+  // time_constants: there is one for each stage.
+  void NoteWithoutEffectOnSchedule(const std::string& section, const ScheduleSettings& schedule,
+                                   const std::string& base_rate, bool time_constants) {
+    const ScheduleType type = schedule.type;
+    const std::string by_type = section + ".type = " + WriteValue(type);
+    const bool stages = type == ScheduleType::kStages;
+    const bool steps = type == ScheduleType::kStep, multistep = type == ScheduleType::kMultistep;
+    const bool poly = type == ScheduleType::kPoly, cosine = type == ScheduleType::kCosine;
+    const bool milestones = multistep || stages || time_constants;
+    const auto note_unless = [&](bool used, const char* name) {
+      if (!used) Note(section + "." + name, by_type);
+    };
+    if (stages) Note(base_rate, by_type);
+    note_unless(stages, "rates");
+    note_unless(steps, "step");
+    note_unless(steps || multistep, "gamma");
+    note_unless(poly, "power");
+    note_unless(poly || cosine, "final_rate");
+    note_unless(milestones, "milestones");
     // A job that is shortened on the command line ends earlier on purpose.
     const bool shortened = Where("job.epochs").starts_with("--");
     if (!milestones || shortened || schedule.unit != PositionUnit::kEpoch ||
@@ -359,9 +376,10 @@ class Checker {
     }
     const double last = schedule.milestones.back();
     if (last < e_.job.epochs) return;
-    notes_->push_back(Where("schedule.milestones") + "schedule.milestones = " +
-                      WriteValue(schedule.milestones) + ": the job ends before " +
-                      WriteValue(last) + " (job.epochs = " + std::to_string(e_.job.epochs) + ")");
+    const std::string key = section + ".milestones";
+    notes_->push_back(Where(key) + key + " = " + WriteValue(schedule.milestones) +
+                      ": the job ends before " + WriteValue(last) +
+                      " (job.epochs = " + std::to_string(e_.job.epochs) + ")");
   }
 
   void NoteWithoutEffect() {
@@ -384,14 +402,29 @@ class Checker {
     NoteUnless(!e_.checkpoint.resume.never(), {"checkpoint.continue"}, "checkpoint.resume = never");
     if (e_.sync.mode == SyncMode::kGradient) {
       for (const auto& [key, origin] : origins_) {
-        if (key.starts_with("block.") || key == "sync.block") Note(key, "sync.mode = gradient");
+        if (key.starts_with("block.") || key.starts_with("block_schedule.") ||
+            key == "sync.block") {
+          Note(key, "sync.mode = gradient");
+        }
       }
       return;
     }
-    NoteUnless(TraitsOf(e_.block).takes_momentum,
-               {"block.convention", "block.nesterov", "block.momentum", "block.learning_rate",
-                "block.time_constant"},
-               "block.rule = " + WriteValue(e_.block.rule));
+    const BlockRuleTraits rule = TraitsOf(e_.block);
+    const std::string by_rule = "block.rule = " + WriteValue(e_.block.rule);
+    NoteUnless(rule.takes_convention, {"block.convention", "block.nesterov", "block.time_constant"},
+               by_rule);
+    NoteUnless(rule.takes_momentum, {"block.momentum"}, by_rule);
+    NoteUnless(rule.takes_moments,
+               {"block.beta1", "block.beta2", "block.epsilon", "block.weight_decay"}, by_rule);
+    NoteUnless(rule.takes_rate, {"block.learning_rate"}, by_rule);
+    if (!rule.takes_rate) {
+      for (const auto& [key, origin] : origins_) {
+        if (key.starts_with("block_schedule.")) Note(key, by_rule);
+      }
+    }
+    NoteWithoutEffectOnSchedule("block_schedule", e_.BlockSchedule(), "block.learning_rate",
+                                /*time_constants=*/false);
+    if (!rule.takes_convention) return;
     if (e_.block.convention == BlockConvention::kCntk) {
       Note("block.momentum", "block.convention = cntk takes block.time_constant");
     } else {

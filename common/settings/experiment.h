@@ -129,15 +129,23 @@ struct Experiment {
     }
   } sync;
 
-  BlockRuleSettings block;      // [block] (result)
-  OptimiserSettings optimiser;  // [optimiser] (result)
-  ScheduleSettings schedule;    // [schedule] (result)
+  BlockRuleSettings block;          // [block] (result)
+  ScheduleSettings block_schedule;  // [block_schedule] (result): of block.learning_rate
+  OptimiserSettings optimiser;      // [optimiser] (result)
+  ScheduleSettings schedule;        // [schedule] (result)
 
   struct Evaluation {      // [evaluation] (result)
     int every_epochs = 1;  // 0: only after the last
     int minibatch = 256;
     double average_samples = 0;  // of the weights' moving average; 0: none
   } evaluation;
+
+  // The schedule of the block learning rate, with its base rate.
+  ScheduleSettings BlockSchedule() const {
+    ScheduleSettings settings = block_schedule;
+    settings.learning_rate = block.learning_rate;
+    return settings;
+  }
 
   // job.patience in epochs; the setting counts evaluated epochs.
   int PatienceInEpochs() const {

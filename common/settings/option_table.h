@@ -47,6 +47,9 @@ enum class Effect : uint32_t {
   // places in the epochs.
   kFiles = 1 << 10 | kResult,
   kPixels = 1 << 11 | kData,  // on the numbers that stand for an image's pixels; must stay
+  // kMomentDecay and kAnyMoments of a block rule.
+  kBlockMomentDecay = 1 << 12 | kResult,
+  kBlockMoments = 1 << 13 | kResult,
 };
 constexpr Effect operator|(Effect a, Effect b) {
   return static_cast<Effect>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));

@@ -72,11 +72,11 @@ static void Average(const RuleArrays& arrays) {
   });
 }
 
-static void Momentum(float eta, float gain, const RuleArrays& arrays) {
+static void Momentum(float eta, float gain, float step, const RuleArrays& arrays) {
   Update(arrays, arrays.slots[0],
-         [eta, gain](auto sum, auto start, auto& velocity) KUMO_INLINE_LAMBDA {
+         [eta, gain, step](auto sum, auto start, auto& velocity) KUMO_INLINE_LAMBDA {
            velocity = eta * velocity + gain * sum;
-           const auto next = start - velocity;
+           const auto next = start - step * velocity;
            return Next<decltype(sum)>{next, next};
          });
 }

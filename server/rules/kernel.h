@@ -38,8 +38,8 @@ struct RuleArrays {
 struct RuleKernels {
   // next_start = x - scale * sum; without a slot
   void (*average)(const RuleArrays& arrays);
-  // With v the first slot: v <- eta v + gain sum; next_start = x - v
-  void (*momentum)(float eta, float gain, const RuleArrays& arrays);
+  // With v the first slot: v <- eta v + gain sum; next_start = x - step v
+  void (*momentum)(float eta, float gain, float step, const RuleArrays& arrays);
   // v <- eta v + gain sum; next_weights = x - v; next_start = next_weights - eta v
   void (*nesterov)(float eta, float gain, const RuleArrays& arrays);
   // out = start + eta v: the weights before the look-ahead of `nesterov`, of n numbers

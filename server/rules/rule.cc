@@ -5,6 +5,7 @@
 
 #include <glog/logging.h>
 
+#include "server/rules/block_rule.h"
 #include "server/rules/kernel_table.h"
 
 namespace kumo {
@@ -34,6 +35,21 @@ RuleArrays PartOf(const RuleArrays& arrays, size_t first, size_t n) {
   part.next_weights = from(arrays.next_weights);
   for (int i = 0; i < RuleArrays::kMaxSlots; ++i) part.slots[i] = from(arrays.slots[i]);
   return part;
+}
+
+std::unique_ptr<Rule> MakeBlockRule(const BlockRuleSettings& settings, int partitions,
+                                    int64_t full_block_samples, Isa isa) {
+  CHECK_GE(partitions, 1);
+  CHECK_GE(full_block_samples, 1);
+  const BlockRuleJob job = {settings, partitions, full_block_samples, isa};
+  switch (settings.rule) {
+#define KUMO_BLOCK_RULE_CASE(name, ...) \
+  case BlockRule::k##name:              \
+    return Make##name##BlockRule(job);
+    KUMO_BLOCK_RULES(KUMO_BLOCK_RULE_CASE)
+#undef KUMO_BLOCK_RULE_CASE
+  }
+  LOG(FATAL) << "no rule for block.rule " << static_cast<int>(settings.rule);
 }
 
 void Rule::WeightsFromStart(const RuleArrays& arrays, float* weights) const {

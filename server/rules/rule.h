@@ -22,14 +22,17 @@ namespace kumo {
 
 // A round as a rule sees it; the same on every shard.
 struct RoundInfo {
-  float learning_rate = 0.0f;                    // rule `gradient`: of this round's minibatch
-  std::optional<float> momentum = std::nullopt;  // likewise; in place of the optimiser's
-  float weight_decay = 0.0f;   // rule `gradient`: 0 for segments that are not decayed
+  // Rule `gradient`: of this round's minibatch. Block rules: of the local minibatches, in the
+  // middle of the round.
+  float learning_rate = 0.0f;
+  std::optional<float> momentum = std::nullopt;  // rule `gradient`: in place of the optimiser's
+  float block_rate = 1.0f;                       // block rules: block.learning_rate of this round
+  float weight_decay = 0.0f;                     // 0 for segments that are not decayed
   int64_t step = 1;            // rounds since this rule's state was zero, counted from 1
   int64_t samples = 0;         // of the round, over all partitions; 0: an empty round
   int partitions = 1;          // N, those without samples included
   float average_share = 1.0f;  // of this round's weights in the moving average
-  StepFactors factors = {};    // rule `gradient`: of the chunk
+  StepFactors factors = {};    // of the chunk; the rate's is part of a block's step already
 };
 
 static_assert(RuleArrays::kMaxSlots == Optimiser::kMaxSlots);
@@ -80,9 +83,14 @@ std::unique_ptr<Rule> MakeGradientRule(const OptimiserSettings& settings, Isa is
 //          eta = exp(-samples of the round / tau_c), tau_c by default -B / ln(1 - 1/N), which makes
 //          eta = 1 - 1/N on a full block, and 0 for N = 1. The next step starts from s, look-ahead
 //          included, so there is one vector: s is what is evaluated too, as in CNTK.
-// eta = 0, zeta = 1 is plain averaging. The rule has the traits of TraitsOf(settings). Requires
-// settings in the ranges of the option table, and partitions and full_block_samples >= 1, as
-// JobPlan::Make has checked them.
+// eta = 0, zeta = 1 is plain averaging.
+//   slowmo v <- beta v + G / r;  s <- s - alpha r v, with r the local learning rate (Wang et al.,
+//          ICLR 2020): the momentum counts steps of weights in units of r, so that it stays right
+//          when r changes. beta = 0, alpha = 1 is plain averaging, to rounding.
+//   adamw  AdamW (common/optimiser) along G, at the rate zeta.
+// zeta, blockLR and alpha are RoundInfo::block_rate. The rule has the traits of TraitsOf(settings).
+// Requires settings in the ranges of the option table, and partitions and full_block_samples >= 1,
+// as JobPlan::Make has checked them.
 std::unique_ptr<Rule> MakeBlockRule(const BlockRuleSettings& settings, int partitions,
                                     int64_t full_block_samples, Isa isa = DetectIsa());
 

@@ -54,6 +54,7 @@ Result<RoundMath> RoundMath::Make(const Experiment& experiment, const JobPlan& p
   math.layout_ = spec.layout;
   math.metrics_ = spec.metrics;
   math.weight_decay_ = experiment.optimiser.weight_decay;
+  math.block_decay_ = experiment.block.weight_decay;
   math.stream_ = shard_bytes > kStreamBytes;
   const PlanSettings& of = plan.settings();
   math.average_samples_ = experiment.evaluation.average_samples;
@@ -66,6 +67,9 @@ Result<RoundMath> RoundMath::Make(const Experiment& experiment, const JobPlan& p
   math.average_rule_ = evaluated(MakeAverageRule());
   KUMO_ASSIGN_OR_RETURN(math.schedule_,
                         Schedule::Make(experiment.schedule, of.train_samples, of.epochs));
+  KUMO_ASSIGN_OR_RETURN(
+      math.block_schedule_,
+      Schedule::Make(experiment.BlockSchedule(), of.train_samples, of.epochs, "block_schedule"));
   return math;
 }
 
@@ -123,9 +127,18 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
   }
   work->rule = RuleFor(round, chunk.segment);
   work->info.samples = round.samples.size();
-  work->info.learning_rate = schedule_->RateAt(round.first_sample, round.samples.size());
-  work->info.momentum = schedule_->MomentumAt(round.first_sample, round.samples.size());
-  work->info.weight_decay = chunk.segment == Segment::kDecayed ? weight_decay_ : 0.0f;
+  if (round.local_steps) {
+    // In the middle: the mean of a linear warm-up over the round, and not 0 at its begin.
+    const int64_t middle = round.first_sample + round.samples.size() / 2;
+    work->info.learning_rate = schedule_->RateAt(middle, plan_.settings().minibatch);
+    work->info.block_rate = block_schedule_->RateAt(middle, 1);
+  } else {
+    work->info.learning_rate = schedule_->RateAt(round.first_sample, round.samples.size());
+    work->info.momentum = schedule_->MomentumAt(round.first_sample, round.samples.size());
+  }
+  if (chunk.segment == Segment::kDecayed) {
+    work->info.weight_decay = round.local_steps ? block_decay_ : weight_decay_;
+  }
   work->info.step = round.step;
   work->info.partitions = partitions();
   work->info.factors = chunk.factors;

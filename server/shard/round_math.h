@@ -61,10 +61,11 @@ class RoundMath {
   RoundPolicy policy_;
   ParameterLayout layout_;
   MetricList metrics_;
-  float weight_decay_ = 0.0f;   // of the decayed segment
+  float weight_decay_ = 0.0f;   // of the decayed segment, in gradient mode
+  float block_decay_ = 0.0f;    // of the decayed segment, of the block rule
   double average_samples_ = 0;  // time constant of the moving average; 0: none
   bool stream_ = false;
-  std::optional<Schedule> schedule_;
+  std::optional<Schedule> schedule_, block_schedule_;
   // Shared, since work under way may outlive the shard.
   std::shared_ptr<const Rule> gradient_rule_, block_rule_, average_rule_;
 };

@@ -136,6 +136,7 @@ TEST(Cluster, PartitionsMoveToALateWorkerWithWhatTheyCarry) {
 }
 
 TEST(Cluster, StoppedAndResumedIsUninterrupted) {
+  size_t rule = 0;  // the block rules in turn
   for (const CodecId codec : {CodecId::kFp32, CodecId::kOneBit, CodecId::kInt8}) {
     for (bool keep : {false, true}) {
       SimSettings settings = SmallJob();
@@ -144,6 +145,9 @@ TEST(Cluster, StoppedAndResumedIsUninterrupted) {
       settings.experiment.sync.warmup_samples = 50;
       settings.experiment.block.reset_local_state = !keep;
       settings.experiment.block.nesterov = true;
+      const auto rules = ChoicesOf(BlockRule());
+      settings.experiment.block.rule = rules[rule++ % rules.size()].value;
+      settings.experiment.block_schedule.type = ScheduleType::kPoly;
       const SimResult reference = RunJob(settings);
       ExpectFinished(reference);
 
@@ -161,7 +165,8 @@ TEST(Cluster, StoppedAndResumedIsUninterrupted) {
       ExpectFinished(second);
       EXPECT_EQ(second.rounds.front(), first.rounds.back() + 1);
       EXPECT_EQ(Bits(second.weights), Bits(reference.weights))
-          << WordOf(codec) << (keep ? " keep" : " reset");
+          << WordOf(codec) << (keep ? " keep " : " reset ")
+          << WordOf(settings.experiment.block.rule);
       EXPECT_EQ(second.start, reference.start);
       EXPECT_TRUE(SameBits(second.epochs.back().validation, reference.epochs.back().validation));
       EXPECT_EQ(second.epochs.back().train.samples, reference.epochs.back().train.samples);

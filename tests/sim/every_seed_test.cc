@@ -55,6 +55,7 @@ SimSettings RandomJob(uint64_t seed) {
   e.sync.push_threshold = choose({1, 2}) * 0.01;
   e.sync.topk_percent = choose({1, 20});
   e.sync.topk_values = choose({0, 1}) ? CodecId::kInt8 : CodecId::kOneBit;
+  const size_t rules = ChoicesOf(BlockRule()).size();
   e.cluster.workers = choose({1, 2, 3});
   settings.servers = choose({1, 2, 3});
   e.checkpoint.every_rounds = choose({0, 0, 1, 3});
@@ -86,6 +87,13 @@ SimSettings RandomJob(uint64_t seed) {
   if (choose({0, 0, 1})) e.checkpoint.disks = CheckpointDisks::kPrivate;
   if (choose({0, 1}) && e.checkpoint.HasPrivateDisks()) faults.disk_losses = 1;
   if (choose({0, 0, 1})) e.evaluation.average_samples = choose({30, 1000});
+  if (choose({0, 1})) e.block.rule = ChoicesOf(BlockRule())[rng.NextBelow(rules)].value;
+  if (choose({0, 0, 1})) {
+    e.block_schedule.type = ScheduleType::kStep;
+    e.block_schedule.step = 0.5;
+    e.block_schedule.gamma = 0.7;
+    e.block_schedule.warmup = 0.5;
+  }
   return settings;
 }
 

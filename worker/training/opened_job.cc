@@ -144,6 +144,9 @@ Result<OpenedJob> OpenJob(const Experiment& experiment, const model::Network& ne
   KUMO_ASSIGN_OR_RETURN(job.spec, SpecOf(experiment, network, job));
   KUMO_ASSIGN_OR_RETURN(job.schedule, Schedule::Make(experiment.schedule, job.spec.train_samples,
                                                      experiment.job.epochs));
+  KUMO_RETURN_IF_ERROR(Schedule::Make(experiment.BlockSchedule(), job.spec.train_samples,
+                                      experiment.job.epochs, "block_schedule")
+                           .status());
   return job;
 }
 

@@ -196,6 +196,19 @@ TEST(Continuation, AdamsMomentsDoNotStartInTheMiddle) {
               HasSubstr("sync.partitions 3 -> 6: Adam"));
 }
 
+TEST(Continuation, TheMomentsOfABlockRuleDoNotStartInTheMiddle) {
+  const Change adamw = [](Experiment* e) { e->block.rule = BlockRule::kAdamW; };
+  EXPECT_THAT(Refusal(adamw, kEpochsEnd), HasSubstr("block.rule block_momentum -> adamw: Adam"));
+  EXPECT_EQ(Refusal([](Experiment* e) { e->block.rule = BlockRule::kSlowMo; }, kEpochsEnd, adamw),
+            "");
+  EXPECT_THAT(Refusal([](Experiment* e) { e->block.beta1 = 0.5f; }, kEpochsEnd, adamw),
+              HasSubstr("block.beta1"));
+  EXPECT_EQ(Refusal([](Experiment* e) { e->block.beta1 = 0.5f; }, kEpochsEnd), "");
+  EXPECT_EQ(Refusal([](Experiment* e) { e->block_schedule.type = ScheduleType::kCosine; },
+                    kEpochsEnd, adamw),
+            "");
+}
+
 TEST(Continuation, WhatStartsAtZeroIsSaid) {
   const auto nothing = [](Experiment*) {};
   EXPECT_THAT(Notes(nothing, [](Experiment* e) { e->job.epochs = 5; }), IsEmpty());
@@ -320,6 +333,13 @@ TEST(Continuation, FrozenWeightsAreTrainedFromNowOnUnlessTheyNeedMoments) {
                                           HasSubstr("moments"), HasSubstr("--from")));
     }
   }
+  now.sync.mode = SyncMode::kBlock;
+  now.block.rule = BlockRule::kAdamW;
+  checkpoint::Manifest manifest = ManifestOf(now, kEpochsEnd);
+  SetTensors(frozen, &manifest);
+  manifest.set_fingerprint(frozen.fingerprint());
+  EXPECT_THAT(CheckSameNetworkAndData(manifest, job.spec, now).message(),
+              HasSubstr("a.weight was not trained"));
 }
 
 TEST(Continuation, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {

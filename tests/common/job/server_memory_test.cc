@@ -69,6 +69,11 @@ TEST(CheckpointBytes, AreThoseOfTheStateThatTheSettingsKeep) {
   EXPECT_EQ(CheckpointBytes(experiment, 1000), 4 * 1000);
   experiment.block.rule = BlockRule::kBlockMomentum;
   EXPECT_EQ(CheckpointBytes(experiment, 1000), 2 * 4 * 1000);
+  experiment.block.rule = BlockRule::kSlowMo;
+  EXPECT_EQ(CheckpointBytes(experiment, 1000), 2 * 4 * 1000);
+  experiment.block.rule = BlockRule::kAdamW;
+  EXPECT_EQ(CheckpointBytes(experiment, 1000), 3 * 4 * 1000);
+  experiment.block.rule = BlockRule::kBlockMomentum;
   experiment.block.nesterov = true;  // keeps the evaluated weights apart
   EXPECT_EQ(CheckpointBytes(experiment, 1000), 3 * 4 * 1000);
   experiment.sync.push_codec = CodecId::kOneBit;  // residuals

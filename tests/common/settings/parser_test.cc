@@ -318,6 +318,19 @@ TEST_F(ParserTest, WhatAScheduleAndAnOptimiserDoNotTakeIsNoted) {
       notes({"optimiser.type=adam", "optimiser.momentum=0.8", "sync.push_codec=fp32",
              "sync.error_feedback=true", "data.pad_value=3"}),
       ElementsAre(none("data.pad_value"), none("optimiser.momentum"), none("sync.error_feedback")));
+  EXPECT_THAT(notes({"block.rule=adamw", "block.momentum=0.1", "block.nesterov=true",
+                     "block_schedule.type=stages", "block_schedule.milestones=3",
+                     "block_schedule.rates=1,0.1", "block.learning_rate=0.5"}),
+              testing::UnorderedElementsAre(none("block.momentum"), none("block.nesterov"),
+                                            none("block.learning_rate")));
+  EXPECT_THAT(notes({"block.rule=average", "block.beta1=0.1", "block_schedule.type=cosine"}),
+              testing::UnorderedElementsAre(none("block.beta1"), none("block_schedule.type")));
+  EXPECT_THAT(notes({"block.rule=slowmo", "block.momentum=0.1", "block.learning_rate=0.5"}),
+              ElementsAre());
+  EXPECT_THAT(FirstProblem(kNetwork, {"block_schedule.type=cosine", "block_schedule.final_rate=2"}),
+              HasSubstr("block_schedule.final_rate = 2: must be at most block.learning_rate = 1"));
+  EXPECT_THAT(FirstProblem(kNetwork, {"block_schedule.type=stages"}),
+              HasSubstr("block_schedule.rates has 0 values"));
   // Once, and what is wrong in other ways too.
   EXPECT_THAT(notes({"schedule.type=cosine", "schedule.milestones=300"}),
               ElementsAre(none("schedule.milestones")));
@@ -403,7 +416,7 @@ TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {
     drawn.data.crop_aspect = {0.5, 2};
     drawn.sync.minibatch_parts = 1;
     drawn.sync.warmup_samples = 0;
-    drawn.schedule.final_rate = 0;
+    drawn.schedule.final_rate = drawn.block_schedule.final_rate = 0;
     drawn.schedule.warmup = 0;
     const std::string text = ExperimentText(drawn);
     const LoadedExperiment loaded = Load(text);

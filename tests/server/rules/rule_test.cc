@@ -61,8 +61,11 @@ std::unique_ptr<Rule> Block(const BlockRuleSettings& settings, int partitions = 
   return MakeBlockRule(settings, partitions, full_block, isa);
 }
 
-RoundInfo Samples(int64_t samples, int partitions = 2) {
-  return {.learning_rate = 0.1f, .samples = samples, .partitions = partitions};
+RoundInfo Samples(int64_t samples, int partitions = 2, float block_rate = 1.0f) {
+  return {.learning_rate = 0.1f,
+          .block_rate = block_rate,
+          .samples = samples,
+          .partitions = partitions};
 }
 
 // Every rule with the settings that it reads.
@@ -74,10 +77,9 @@ std::vector<BlockRuleSettings> AllBlockSettings() {
         const BlockRuleSettings settings = {.rule = rule.value,
                                             .convention = convention.value,
                                             .nesterov = nesterov,
-                                            .momentum = 0.9f,
-                                            .learning_rate = 0.7f};
+                                            .momentum = 0.9f};
         const bool first = convention.value == BlockConvention() && !nesterov;
-        if (first || TraitsOf(settings).takes_momentum) all.push_back(settings);
+        if (first || TraitsOf(settings).takes_convention) all.push_back(settings);
       }
     }
   }
@@ -144,7 +146,7 @@ TEST_P(EveryRule, ComputesTheSameBitsOnEveryLevelStreamedOrNot) {
         Chunk chunk(Normal(n, 4));
         Chunk expected = chunk;
         for (int64_t step = 1; step <= 6; ++step) {
-          RoundInfo info = Samples(step == 6 ? 37 : 100);
+          RoundInfo info = Samples(step == 6 ? 37 : 100, 2, 0.7f);
           info.step = step;
           info.average_share = 0.3f;
           const std::vector<float> sum = Normal(n, 10 + static_cast<uint64_t>(step));
@@ -169,12 +171,9 @@ INSTANTIATE_TEST_SUITE_P(Rules, EveryRule, testing::ValuesIn(AllRules()), CaseNa
 struct Numbers {
   float start, weights, velocity;
 };
-Numbers AfterTwoRounds(const Rule& rule, int64_t samples,
-                       std::optional<float> momentum = std::nullopt) {
+Numbers AfterTwoRounds(const Rule& rule, const RoundInfo& info) {
   Chunk chunk({10.0f});
-  const float n = static_cast<float>(samples);
-  RoundInfo info = Samples(samples);
-  info.momentum = momentum;
+  const float n = static_cast<float>(info.samples);
   chunk.Round(rule, info, {2.0f * n});
   chunk.Round(rule, info, {1.0f * n});
   return {chunk.start[0], chunk.evaluated(rule)[0], chunk.slots[0][0]};
@@ -182,38 +181,37 @@ Numbers AfterTwoRounds(const Rule& rule, int64_t samples,
 
 TEST(BlockMomentum, PaperConventionMatchesTwoRoundsByHand) {
   // eta .5, zeta .5: v = 1, then .5 + .5 = 1.
-  const Numbers cbm = AfterTwoRounds(*Block({.momentum = 0.5f, .learning_rate = 0.5f}), 100);
+  const RoundInfo half = Samples(100, 2, 0.5f);
+  const Numbers cbm = AfterTwoRounds(*Block({.momentum = 0.5f}), half);
   EXPECT_FLOAT_EQ(cbm.velocity, 1.0f);
   EXPECT_FLOAT_EQ(cbm.start, 8.0f);
   EXPECT_FLOAT_EQ(cbm.weights, 8.0f);
-  const Numbers nesterov =
-      AfterTwoRounds(*Block({.nesterov = true, .momentum = 0.5f, .learning_rate = 0.5f}), 100);
+  const Numbers nesterov = AfterTwoRounds(*Block({.nesterov = true, .momentum = 0.5f}), half);
   EXPECT_FLOAT_EQ(nesterov.weights, 8.0f);
   EXPECT_FLOAT_EQ(nesterov.start, 7.5f);  // w - eta v
 }
 
 TEST(BlockMomentum, CntkConventionMatchesTwoRoundsByHand) {
   // Two partitions, full blocks: eta = 1/2, gain of the mean (1 - 1/2) * 2 = 1. v = 2, then 2.
-  const Numbers cbm = AfterTwoRounds(*Block({.convention = BlockConvention::kCntk}), 100);
+  const Numbers cbm = AfterTwoRounds(*Block({.convention = BlockConvention::kCntk}), Samples(100));
   EXPECT_FLOAT_EQ(cbm.velocity, 2.0f);
   EXPECT_FLOAT_EQ(cbm.start, 6.0f);
   // s = 10 - 2 - 1 = 7, then 7 - 2 - 1.
-  const Numbers nesterov =
-      AfterTwoRounds(*Block({.convention = BlockConvention::kCntk, .nesterov = true}), 100);
+  const Numbers nesterov = AfterTwoRounds(
+      *Block({.convention = BlockConvention::kCntk, .nesterov = true}), Samples(100));
   EXPECT_FLOAT_EQ(nesterov.start, 4.0f);
   EXPECT_FLOAT_EQ(nesterov.weights, 4.0f);
 }
 
 TEST(BlockMomentum, CntkMomentumFollowsTheSamplesOfTheRound) {
   // Half a block of two partitions: eta = sqrt(1/2).
-  const Numbers half = AfterTwoRounds(*Block({.convention = BlockConvention::kCntk}), 50);
+  const Numbers half = AfterTwoRounds(*Block({.convention = BlockConvention::kCntk}), Samples(50));
   const double eta = std::sqrt(0.5);
   const double v = eta * (1 - eta) * 2 * 2.0 + (1 - eta) * 2 * 1.0;
   EXPECT_NEAR(static_cast<double>(half.velocity), v, 1e-6);
   // A time constant that is given: eta = exp(-100 / 200).
   const Numbers given = AfterTwoRounds(
-      *Block({.convention = BlockConvention::kCntk, .learning_rate = 3.0f, .time_constant = 200}),
-      100);
+      *Block({.convention = BlockConvention::kCntk, .time_constant = 200}), Samples(100, 2, 3.0f));
   const double e = std::exp(-0.5);
   EXPECT_NEAR(static_cast<double>(given.velocity), 6 * (1 - e) * (e * 2 + 1), 1e-5);
 }
@@ -227,7 +225,7 @@ TEST(BlockMomentum, CntkWithOnePartitionHasNoMomentum) {
 
 TEST(BlockMomentum, WithoutMomentumAndRateOneIsAveragingToTheBit) {
   for (const bool nesterov : {false, true}) {
-    const auto block = Block({.nesterov = nesterov, .momentum = 0.0f, .learning_rate = 1.0f});
+    const auto block = Block({.nesterov = nesterov, .momentum = 0.0f});
     const auto average = MakeAverageRule();
     Chunk a(Normal(700, 5));
     Chunk b = a;
@@ -244,18 +242,89 @@ TEST(BlockMomentum, WithoutMomentumAndRateOneIsAveragingToTheBit) {
 TEST(BlockMomentum, PaperNesterovWalksAsPyTorchsNesterovSgd) {
   const float zeta = 0.7f;
   const float eta = 0.9f;
-  const auto rule = Block({.nesterov = true, .momentum = eta, .learning_rate = zeta});
+  const auto rule = Block({.nesterov = true, .momentum = eta});
   Chunk chunk({3.0f});
   double s = 3.0;
   double buffer = 0.0;
   Rng rng(6, RngPurpose::kTest);
   for (int round = 0; round < 50; ++round) {
     const float g = rng.NextNormal();
-    chunk.Round(*rule, Samples(64), {64.0f * g});
+    chunk.Round(*rule, Samples(64, 2, zeta), {64.0f * g});
     buffer = static_cast<double>(eta) * buffer + static_cast<double>(g);
     s -= static_cast<double>(zeta) * (static_cast<double>(g) + static_cast<double>(eta) * buffer);
     ASSERT_NEAR(static_cast<double>(chunk.start[0]), s, 2e-5) << "round " << round;
   }
+}
+
+TEST(SlowMo, MatchesThreeRoundsByHandAndKeepsItsStepWhenTheRateChanges) {
+  // beta .5, alpha 2, r = .1: v = 20, then .5 * 20 + 10 = 20, each a step of 2 * .1 * 20.
+  const auto rule = Block({.rule = BlockRule::kSlowMo, .momentum = 0.5f});
+  RoundInfo info = Samples(100, 2, 2.0f);
+  const Numbers after = AfterTwoRounds(*rule, info);
+  EXPECT_FLOAT_EQ(after.velocity, 20.0f);
+  EXPECT_FLOAT_EQ(after.start, 2.0f);
+  // At a tenth of the rate the old momentum weighs a tenth: v = 20, then 10 + 10.
+  Chunk chunk({10.0f});
+  chunk.Round(*rule, info, {200.0f});
+  info.learning_rate = 0.01f;
+  chunk.Round(*rule, info, {10.0f});
+  EXPECT_FLOAT_EQ(chunk.start[0], 6.0f - 2 * 0.01f * 20.0f);
+  // Without a rate nothing has moved, and nothing moves.
+  const Chunk before = chunk;
+  info.learning_rate = 0.0f;
+  chunk.Round(*rule, info, {0.0f});
+  EXPECT_EQ(chunk.start, before.start);
+  EXPECT_FLOAT_EQ(chunk.slots[0][0], 10.0f);
+}
+
+TEST(SlowMo, WithoutMomentumAndAtRateOneIsAveraging) {
+  const auto slowmo = Block({.rule = BlockRule::kSlowMo, .momentum = 0.0f});
+  const auto average = MakeAverageRule();
+  for (const float rate : {1e-30f, 0.003f, 1.0f}) {
+    Chunk a(Normal(700, 5));
+    Chunk b = a;
+    for (uint64_t round = 0; round < 10; ++round) {
+      const std::vector<float> sum = Normal(700, 20 + round);
+      RoundInfo info = Samples(37);
+      info.learning_rate = rate;
+      a.Round(*slowmo, info, sum);
+      b.Round(*average, info, sum);
+      for (size_t i = 0; i < sum.size(); ++i) ASSERT_NEAR(a.start[i], b.start[i], 1e-6);
+    }
+  }
+}
+
+// With blocks of one step of plain SGD at rate 1, G is the mean gradient.
+TEST(AdamWRule, StepsAlongBlocksOfOneStepAsGradientModeDoes) {
+  BlockRuleSettings block = {.rule = BlockRule::kAdamW};
+  OptimiserSettings adamw;
+  adamw.type = OptimiserType::kAdamW;
+  block.beta1 = adamw.beta1 = 0.8f;
+  block.beta2 = adamw.beta2 = 0.95f;
+  block.epsilon = adamw.epsilon = 1e-5f;
+  const auto in_blocks = Block(block);
+  const auto in_gradients = MakeGradientRule(adamw);
+  Chunk a(Normal(700, 5));
+  Chunk b = a;
+  for (int64_t step = 1; step <= 10; ++step) {
+    RoundInfo info = Samples(37, 2, step < 5 ? 0.1f : 0.01f);
+    info.learning_rate = info.block_rate;
+    info.step = step;
+    info.weight_decay = 0.1f;
+    info.factors.decay = 0.5f;
+    const std::vector<float> sum = Normal(700, 20 + static_cast<uint64_t>(step));
+    a.Round(*in_blocks, info, sum);
+    b.Round(*in_gradients, info, sum);
+    ASSERT_EQ(a.start, b.start);
+  }
+  // A layer's learning-rate factor is part of the block's step.
+  RoundInfo info = Samples(37);
+  info.step = 11;
+  Chunk c = a;
+  a.Round(*in_blocks, info, Normal(700, 1));
+  info.factors.rate = 0.1f;
+  c.Round(*in_blocks, info, Normal(700, 1));
+  EXPECT_EQ(a.start, c.start);
 }
 
 // A job's memory and checkpoints are worked out from the traits.
@@ -332,7 +401,7 @@ TEST(GradientRule, StepsItsOptimiserAlongTheMean) {
   settings.momentum = 0.5f;
   const auto rule = MakeGradientRule(settings);
   // .1 (2), then .1 (.5 * 2 + 1).
-  const Numbers after = AfterTwoRounds(*rule, 64);
+  const Numbers after = AfterTwoRounds(*rule, Samples(64));
   EXPECT_FLOAT_EQ(after.start, 9.6f);
   EXPECT_FLOAT_EQ(after.velocity, 2.0f);
 }
@@ -342,7 +411,9 @@ TEST(GradientRule, TheRoundsMomentumComesBeforeTheOptimisers) {
   settings.type = OptimiserType::kMomentum;
   settings.momentum = 0.9f;
   const auto rule = MakeGradientRule(settings);
-  const Numbers after = AfterTwoRounds(*rule, 64, 0.5f);
+  RoundInfo info = Samples(64);
+  info.momentum = 0.5f;
+  const Numbers after = AfterTwoRounds(*rule, info);
   EXPECT_FLOAT_EQ(after.start, 9.6f);
   EXPECT_FLOAT_EQ(after.velocity, 2.0f);
 }

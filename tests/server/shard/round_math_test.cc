@@ -70,6 +70,33 @@ TEST(RoundMath, ASegmentHasTheRuleOfTheRoundsModeAndStatisticsTheirOwn) {
   EXPECT_EQ(Closed(job, Segment::kUndecayed, 1).info.weight_decay, 0.0f);
 }
 
+TEST(RoundMath, ABlockRuleHasTheRatesOfTheMiddleOfTheRoundAndItsOwnDecay) {
+  Job job = WarmedUp();
+  job.experiment.schedule.learning_rate = 0.5;
+  job.experiment.block.rule = BlockRule::kAdamW;
+  job.experiment.block.learning_rate = 0.7f;
+  job.experiment.block.weight_decay = 0.25f;
+  job.experiment.block_schedule.type = ScheduleType::kCosine;
+  job.experiment.block_schedule.warmup = 0.5;
+  const int64_t first = 2;
+  const RoundPlan round = job.plan().Round(first);
+  const Schedule schedule =
+      Schedule::Make(job.experiment.BlockSchedule(), job.plan().settings().train_samples,
+                     job.experiment.job.epochs)
+          .value();
+  const RoundInfo info = Closed(job, Segment::kDecayed, first).info;
+  EXPECT_EQ(info.block_rate, schedule.RateAt(round.first_sample + round.samples.size() / 2, 1));
+  EXPECT_GT(info.block_rate, 0.0f);
+  EXPECT_LT(info.block_rate, 0.7f);
+  EXPECT_EQ(info.learning_rate, 0.5f);
+  EXPECT_EQ(info.weight_decay, 0.25f);
+  EXPECT_EQ(Closed(job, Segment::kUndecayed, first).info.weight_decay, 0.0f);
+  // Per sample: of a local minibatch.
+  job.experiment.schedule.per = RatePer::kSample;
+  EXPECT_EQ(Closed(job, Segment::kDecayed, first).info.learning_rate,
+            0.5f * static_cast<float>(job.experiment.sync.minibatch));
+}
+
 TEST(RoundMath, ARulesSlotsGoOnUntilAnotherRuleBegins) {
   const Job job = WarmedUp();
   EXPECT_EQ((*Closed(job, Segment::kDecayed, 1).next.slots.at(0))[0], 7);

@@ -1,30 +1,13 @@
-// Rules `block_momentum` and `average`.
+// Rule `block_momentum`.
 #include <cmath>
 #include <cstdint>
 #include <memory>
 
-#include <glog/logging.h>
-
+#include "server/rules/block_rule.h"
 #include "server/rules/kernel_table.h"
-#include "server/rules/rule.h"
 
 namespace kumo {
 namespace {
-
-class AverageRule final : public Rule {
- public:
-  explicit AverageRule(Isa isa) : kernels_(RuleKernelsAt(isa)) {}
-
-  std::string_view name() const override { return "average"; }
-  int slots() const override { return 0; }
-  bool keeps_weights_apart() const override { return false; }
-  bool adds_contributions() const override { return true; }
-
- private:
-  TileStep MakeStep(const RoundInfo&, float) const override { return kernels_.average; }
-
-  const RuleKernels& kernels_;
-};
 
 // v <- eta v + gain * sum, where the conventions differ in eta and gain, and in whether the
 // look-ahead of Nesterov's form is kept apart from the weights.
@@ -56,8 +39,13 @@ class BlockMomentumRule : public Rule {
     const Factors factors = FactorsOf(info);
     const float eta = static_cast<float>(factors.eta);
     const float gain = static_cast<float>(factors.of_mean * static_cast<double>(scale));
-    const auto step = settings_.nesterov ? kernels_.nesterov : kernels_.momentum;
-    return [step, eta, gain](const RuleArrays& tile) { step(eta, gain, tile); };
+    if (settings_.nesterov) {
+      return
+          [step = kernels_.nesterov, eta, gain](const RuleArrays& tile) { step(eta, gain, tile); };
+    }
+    return [step = kernels_.momentum, eta, gain](const RuleArrays& tile) {
+      step(eta, gain, /*step=*/1.0f, tile);
+    };
   }
 
   const bool apart_;
@@ -70,8 +58,8 @@ class PaperRule final : public BlockMomentumRule {
       : BlockMomentumRule(settings, /*apart=*/TraitsOf(settings).keeps_weights_apart, isa) {}
 
  private:
-  Factors FactorsOf(const RoundInfo&) const override {
-    return {settings_.momentum, settings_.learning_rate};
+  Factors FactorsOf(const RoundInfo& info) const override {
+    return {settings_.momentum, info.block_rate};
   }
 };
 
@@ -85,7 +73,7 @@ class CntkRule final : public BlockMomentumRule {
   Factors FactorsOf(const RoundInfo& info) const override {
     const double eta =
         time_constant_ > 0.0 ? std::exp(-static_cast<double>(info.samples) / time_constant_) : 0.0;
-    return {eta, (1.0 - eta) * static_cast<double>(settings_.learning_rate) * info.partitions};
+    return {eta, (1.0 - eta) * static_cast<double>(info.block_rate) * info.partitions};
   }
 
   const double time_constant_;
@@ -98,33 +86,18 @@ double TimeConstant(const BlockRuleSettings& settings, int partitions, int64_t f
   return -static_cast<double>(full_block_samples) / std::log1p(-1.0 / partitions);
 }
 
-std::unique_ptr<Rule> MakeBlockMomentumRule(const BlockRuleSettings& settings, int partitions,
-                                            int64_t full_block_samples, Isa isa) {
-  switch (settings.convention) {
+}  // namespace
+
+std::unique_ptr<Rule> MakeBlockMomentumBlockRule(const BlockRuleJob& job) {
+  switch (job.settings.convention) {
     case BlockConvention::kPaper:
       break;
     case BlockConvention::kCntk:
       return std::make_unique<CntkRule>(
-          settings, TimeConstant(settings, partitions, full_block_samples), isa);
+          job.settings, TimeConstant(job.settings, job.partitions, job.full_block_samples),
+          job.isa);
   }
-  return std::make_unique<PaperRule>(settings, isa);
+  return std::make_unique<PaperRule>(job.settings, job.isa);
 }
-
-}  // namespace
-
-std::unique_ptr<Rule> MakeBlockRule(const BlockRuleSettings& settings, int partitions,
-                                    int64_t full_block_samples, Isa isa) {
-  CHECK_GE(partitions, 1);
-  CHECK_GE(full_block_samples, 1);
-  switch (settings.rule) {
-    case BlockRule::kBlockMomentum:
-      return MakeBlockMomentumRule(settings, partitions, full_block_samples, isa);
-    case BlockRule::kAverage:
-      return MakeAverageRule(isa);
-  }
-  LOG(FATAL) << "no rule for block.rule " << static_cast<int>(settings.rule);
-}
-
-std::unique_ptr<Rule> MakeAverageRule(Isa isa) { return std::make_unique<AverageRule>(isa); }
 
 }  // namespace kumo
