@@ -19,6 +19,7 @@
 #include "common/settings/parser.h"
 #include "data/batch_stream.h"
 #include "models/network.h"
+#include "models/weight_step.h"
 #include "worker/training/opened_job.h"
 
 namespace kumo {
@@ -36,13 +37,13 @@ class Run {
                                            .transforms = job_.datasets.transforms}),
         weights_(*job_.backend, layout_.size(), "weights"),
         gradients_(*job_.backend, layout_.size(), "gradients"),
+        slots_(*job_.backend, job_.optimiser->slots() * layout_.size(), "the optimiser's state"),
+        optimiser_step_(layout_, job_.net->matrices(), job_.optimiser->traits(),
+                        job_.backend.get()),
         weights_file_(folder / "weights.f32", std::ios::binary),
         gradients_file_(folder / "gradients.f32", std::ios::binary),
         inputs_(folder / "inputs", std::ios::binary),
         labels_(folder / "labels.i32", std::ios::binary) {
-    for (int s = 0; s < job_.optimiser->slots(); ++s) {
-      slots_.emplace_back(*job_.backend, layout_.size(), "the optimiser's state");
-    }
     std::vector<float> start(static_cast<size_t>(layout_.size()));
     Take(job_.net->InitialWeights(experiment.job.seed, layout_, start));
     job_.backend->Write(start.data(), start.size() * sizeof(float), weights_.data());
@@ -90,13 +91,7 @@ class Run {
     job_.backend->Repeat({samples, true, nullptr}, [&] {
       job_.net->Train();
       job_.backend->MeasureGradients(gradients_.data(), layout_.segment(Segment::kUndecayed).end);
-      for (const Segment segment : {Segment::kDecayed, Segment::kUndecayed}) {
-        const Range range = layout_.segment(segment);
-        float* slots[Optimiser::kMaxSlots] = {};
-        for (size_t s = 0; s < slots_.size(); ++s) slots[s] = slots_[s].data() + range.begin;
-        job_.backend->OptimiserStep(segment, {}, gradients_.data() + range.begin, range.size(),
-                                    weights_.data() + range.begin, slots);
-      }
+      optimiser_step_.Queue(gradients_.data(), weights_.data(), slots_.data());
     });
     return step.undecayed;
   }
@@ -170,7 +165,8 @@ class Run {
   const ParameterLayout& layout_;
   BatchStream stream_;
   DeviceArray<float> weights_, gradients_;
-  std::vector<DeviceArray<float>> slots_;
+  DeviceArray<float> slots_;
+  WeightStep optimiser_step_;
   std::ofstream weights_file_, gradients_file_, inputs_, labels_;
 };
 

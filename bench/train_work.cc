@@ -84,12 +84,15 @@ std::vector<Work> AllWork() {
   OptimiserSettings adamw;
   adamw.type = OptimiserType::kAdamW;
   adamw.weight_decay = 0.01f;
+  OptimiserSettings muon = adamw;
+  muon.type = OptimiserType::kMuon;
   return {{"lenet", Zoo("mnist_lenet"), 64, momentum, 0.05f},
           {"mlp", Zoo("mnist_mlp"), 100, adam, 1e-3f},
           {"convnet", Zoo("cifar_convnet"), 64, momentum, 0.01f},
           {"resnet20", Zoo("cifar_resnet20"), 64, momentum, 0.01f},
           {"resnet50", Zoo("imagenet_resnet50"), 16, momentum, 0.01f},
           {"gpt", Zoo("char_gpt_small"), 12, adamw, 1e-3f},
+          {"gpt_muon", Zoo("char_gpt_small"), 12, muon, 0.02f},
           {"resnet", ResnetStack(), 256, momentum, 0.01f, Precision::kBf16}};
 }
 
@@ -100,10 +103,9 @@ Trainer::Trainer(const Work& work, const Device& device)
       layout_(Take(ParameterLayout::Make(net_->tensors()))),
       weights_(*backend_, layout_.size(), "weights"),
       gradients_(*backend_, layout_.size(), "gradients"),
-      optimiser_(MakeOptimiser(work.optimiser)) {
-  for (int s = 0; s < optimiser_->slots(); ++s) {
-    slots_.emplace_back(*backend_, layout_.size(), "the optimiser's state");
-  }
+      optimiser_(MakeOptimiser(work.optimiser)),
+      slots_(*backend_, optimiser_->slots() * layout_.size(), "the optimiser's state"),
+      optimiser_step_(layout_, net_->matrices(), optimiser_->traits(), backend_.get()) {
   std::vector<float> start(static_cast<size_t>(layout_.size()));
   Take(net_->InitialWeights(1, layout_, start));
   backend_->Write(start.data(), start.size() * sizeof(float), weights_.data());
@@ -122,8 +124,7 @@ void Trainer::Step() {
   backend_->Repeat({work_.batch, true, nullptr}, [&] {
     net_->Train();
     backend_->MeasureGradients(gradients_.data(), layout_.segment(Segment::kUndecayed).end);
-    Optimise(Segment::kDecayed);
-    Optimise(Segment::kUndecayed);
+    optimiser_step_.Queue(gradients_.data(), weights_.data(), slots_.data());
   });
 }
 
@@ -172,14 +173,6 @@ std::vector<std::byte> Trainer::Draw(const Field& field, uint64_t below, Rng* rn
     bytes.insert(bytes.end(), four.begin(), four.end());
   }
   return bytes;
-}
-
-void Trainer::Optimise(Segment segment) {
-  const Range range = layout_.segment(segment);
-  float* slots[Optimiser::kMaxSlots] = {};
-  for (size_t s = 0; s < slots_.size(); ++s) slots[s] = slots_[s].data() + range.begin;
-  backend_->OptimiserStep(segment, {}, gradients_.data() + range.begin, range.size(),
-                          weights_.data() + range.begin, slots);
 }
 
 }  // namespace kumo

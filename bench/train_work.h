@@ -14,6 +14,7 @@
 #include "common/optimiser/optimiser.h"
 #include "models/backend/devices.h"
 #include "models/net.h"
+#include "models/weight_step.h"
 
 namespace kumo {
 
@@ -45,7 +46,6 @@ class Trainer {
   void Load(size_t i);
   void MakeData();
   std::vector<std::byte> Draw(const Field& field, uint64_t below, Rng* rng) const;
-  void Optimise(Segment segment);
 
   Work work_;
   std::unique_ptr<Backend> backend_;
@@ -54,7 +54,8 @@ class Trainer {
   DeviceArray<float> weights_;
   DeviceArray<float> gradients_;
   std::unique_ptr<Optimiser> optimiser_;
-  std::vector<DeviceArray<float>> slots_;
+  DeviceArray<float> slots_;
+  WeightStep optimiser_step_;
   std::array<std::array<std::vector<std::byte>, 2>, 8> minibatches_;  // inputs and labels
   int64_t step_ = 0;
 };

@@ -23,6 +23,7 @@
 #include "models/backend/backend.h"
 #include "models/graph/execution.h"
 #include "models/graph/graph.h"
+#include "models/graph/matrices.h"
 #include "models/tensor.h"
 #include "proto/model.pb.h"
 
@@ -45,6 +46,7 @@ class Net {
   const std::string& scores_layer() const;
   // Tensors in the order of ParameterLayout::Make.
   std::vector<TensorSpec> tensors() const { return graph_.tensors(); }
+  std::vector<MatrixTensor> matrices() const { return MatricesOf(graph_); }
 
   // Fills the whole vector: tensors by their initialisers, gaps with zeros. FailedPrecondition when
   // the layout is another network's or the span has another length than the layout.

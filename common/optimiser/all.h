@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/optimiser/adam.h"
+#include "common/optimiser/muon.h"
 #include "common/optimiser/sgd.h"
 
 namespace kumo::KUMO_ISA {
@@ -11,6 +12,6 @@ namespace kumo::KUMO_ISA {
 template <typename... Optimiser>
 struct OptimiserList {};
 
-using AllOptimisers = OptimiserList<Sgd, Momentum, Nesterov, Adam, AdamW>;
+using AllOptimisers = OptimiserList<Sgd, Momentum, Nesterov, Adam, AdamW, Muon>;
 
 }  // namespace kumo::KUMO_ISA

@@ -16,7 +16,7 @@
 
 namespace kumo {
 
-enum class OptimiserType { kSgd, kMomentum, kNesterov, kAdam, kAdamW };
+enum class OptimiserType { kSgd, kMomentum, kNesterov, kAdam, kAdamW, kMuon };
 
 struct OptimiserTraits {
   OptimiserType type;
@@ -26,10 +26,14 @@ struct OptimiserTraits {
   // The meaning of the slots in a word: slots of equal words mean the same, and a job that
   // continues with another optimiser keeps them; "" without slots.
   const char* state = "";
-  bool has_momentum = false;  // reads momentum and unit_gain
+  bool has_momentum = false;   // reads momentum
+  bool has_unit_gain = false;  // reads unit_gain
   // Reads adam_rate and adam_inverse, and with them beta1, beta2 and epsilon: slots that are zero
   // are right at its first step only.
   bool corrects_bias = false;
+  // Steps matrices as a whole (models/weight_step.h), and reads matrix_rate and one_minus_momentum;
+  // Next is for the other weights. Such an optimiser cannot step chunks.
+  bool steps_matrices = false;
 };
 
 // The numbers of one step, computed in double if the rounding matters.
@@ -46,6 +50,8 @@ struct StepNumbers {
   float adam_rate;     // learning_rate / (1 - beta1^step)
   float adam_inverse;  // 1 / sqrt(1 - beta2^step)
   float shrink;        // 1 - learning_rate * weight_decay
+  float matrix_rate;   // the learning rate of matrices; learning_rate is that of other weights
+  float one_minus_momentum;
 };
 
 // One optimiser's step as a plain function over arrays.
@@ -58,10 +64,19 @@ struct OptimiserKernel {
                const float* weights, float* next, float* const* slots, size_t n);
 };
 
+// The step of a matrix (muon.h) before and after its orthogonalisation, over arrays of n.
+struct MatrixStepKernels {
+  void (*direction)(const StepNumbers& numbers, const float* gradient, float* mean, float* to,
+                    size_t n);
+  void (*step)(const StepNumbers& numbers, float rate_factor, float decay_factor, float stretch,
+               const float* x, float* weights, size_t n);
+};
+
 // All optimisers at one level.
 struct OptimiserKernels {
   const OptimiserKernel* first;
   size_t count;
+  MatrixStepKernels matrix;
 };
 
 }  // namespace kumo

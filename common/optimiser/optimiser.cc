@@ -15,8 +15,10 @@ KUMO_DECLARE_PER_ISA(const OptimiserKernels, kOptimisers)
 
 namespace {
 
+const OptimiserKernels& TableAt(Isa isa) { return KUMO_AT_ISA(isa, kOptimisers); }
+
 std::span<const OptimiserKernel> KernelsAt(Isa isa) {
-  const OptimiserKernels& kernels = KUMO_AT_ISA(isa, kOptimisers);
+  const OptimiserKernels& kernels = TableAt(isa);
   return {kernels.first, kernels.count};
 }
 
@@ -41,8 +43,10 @@ const OptimiserKernel& KernelOf(OptimiserType type, Isa isa) {
 
 class KernelOptimiser final : public Optimiser {
  public:
-  KernelOptimiser(const OptimiserSettings& settings, const OptimiserKernel& kernel)
-      : settings_(settings), kernel_(kernel) {}
+  KernelOptimiser(const OptimiserSettings& settings, Isa isa)
+      : settings_(settings),
+        kernel_(KernelOf(settings.type, isa)),
+        matrix_kernels_(TableAt(isa).matrix) {}
 
   const OptimiserTraits& traits() const override { return kernel_.traits; }
 
@@ -56,15 +60,32 @@ class KernelOptimiser final : public Optimiser {
                  addends.size(), weights.data(), next.data(), slots, weights.size());
   }
 
+  void DirectionOfMatrix(const StepInfo& info, float scale, std::span<const float> gradient,
+                         std::span<float> mean, std::span<float> to) const override {
+    CHECK_EQ(gradient.size(), mean.size());
+    CHECK_EQ(gradient.size(), to.size());
+    matrix_kernels_.direction(NumbersOf(info, scale), gradient.data(), mean.data(), to.data(),
+                              to.size());
+  }
+  void StepMatrix(const StepInfo& info, float stretch, std::span<const float> x,
+                  std::span<float> weights) const override {
+    CHECK_EQ(x.size(), weights.size());
+    matrix_kernels_.step(NumbersOf(info, 1.0f), info.factors.rate, info.factors.decay, stretch,
+                         x.data(), weights.data(), weights.size());
+  }
+
   StepNumbers NumbersOf(const StepInfo& info, float scale) const override {
     const OptimiserSettings& s = settings_;
-    const double rate = info.learning_rate;
+    const double share = kernel_.traits.steps_matrices ? s.adamw_factor : 1.0;
+    const double rate = share * static_cast<double>(info.learning_rate);
     StepNumbers numbers = {};
     numbers.scale = scale;
-    numbers.learning_rate = info.learning_rate;
+    numbers.learning_rate = static_cast<float>(rate);
+    numbers.matrix_rate = info.learning_rate;
     numbers.weight_decay = info.weight_decay;
     numbers.momentum = info.momentum.value_or(s.momentum);
-    if (s.unit_gain && kernel_.traits.has_momentum) {
+    numbers.one_minus_momentum = 1.0f - numbers.momentum;
+    if (s.unit_gain && kernel_.traits.has_unit_gain) {
       const float gain = 1.0f - numbers.momentum;
       numbers.scale *= gain;
       numbers.weight_decay *= gain;
@@ -88,6 +109,7 @@ class KernelOptimiser final : public Optimiser {
  private:
   const OptimiserSettings settings_;
   const OptimiserKernel& kernel_;
+  const MatrixStepKernels& matrix_kernels_;
 };
 
 }  // namespace
@@ -109,7 +131,7 @@ const OptimiserTraits& TraitsOf(OptimiserType type) {
 
 std::unique_ptr<Optimiser> MakeOptimiser(const OptimiserSettings& settings, Isa isa) {
   CHECK(isa <= DetectIsa()) << "this machine does not run that instruction-set level";
-  return std::make_unique<KernelOptimiser>(settings, KernelOf(settings.type, isa));
+  return std::make_unique<KernelOptimiser>(settings, isa);
 }
 
 }  // namespace kumo

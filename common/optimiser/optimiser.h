@@ -14,6 +14,10 @@
 //   adam      g += d w;  m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g^2;
 //             w -= r / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon)
 //   adamw     w -= r d w, then adam with d = 0
+//   muon      of a matrix W:  M <- momentum M + (1 - momentum) G;
+//             X = orthogonal factor of (1 - momentum) G + momentum M;
+//             W <- (1 - r d) W - r sqrt(max(1, rows / columns)) X
+//             other weights: adamw with r = adamw_factor times the learning rate
 // (Chainer's Adam adds epsilon to sqrt(v) instead; with its default of 1e-8 the two differ only for
 // gradients below about 1e-6.)
 #pragma once
@@ -32,13 +36,14 @@ namespace kumo {
 
 struct OptimiserSettings {
   OptimiserType type = OptimiserType::kMomentum;
-  float momentum = 0.9f;   // momentum, nesterov: 0 <= momentum < 1
+  float momentum = 0.9f;   // momentum, nesterov, muon: 0 <= momentum < 1
   bool unit_gain = false;  // momentum, nesterov: v is a mean of gradients
-  float beta1 = 0.9f;      // adam, adamw: 0 <= beta < 1
+  float beta1 = 0.9f;      // adam, adamw, muon: 0 <= beta < 1
   float beta2 = 0.999f;
-  float epsilon = 1e-8f;      // > 0
-  float weight_decay = 0.0f;  // >= 0; callers put it into StepInfo for segments that are decayed
-  float clip_norm = 0.0f;     // >= 0; largest norm of a minibatch's gradients; 0: no clipping
+  float epsilon = 1e-8f;       // > 0
+  float weight_decay = 0.0f;   // >= 0; callers put it into StepInfo for segments that are decayed
+  float clip_norm = 0.0f;      // >= 0; largest norm of a minibatch's gradients; 0: no clipping
+  float adamw_factor = 0.05f;  // muon: > 0; of the learning rate, for weights that are no matrices
 };
 
 // The inputs of a step that change from step to step.
@@ -74,6 +79,12 @@ class Optimiser {
                       std::span<const float> gradient, std::span<const Addend> addends,
                       std::span<const float> weights, std::span<float> next,
                       float* const* slots) const = 0;
+  // Step of a matrix, if traits().steps_matrices, before and after its orthogonalisation: the
+  // matrix to orthogonalise, `to`, with the momentum in `mean`; and the weights' step along `x`.
+  virtual void DirectionOfMatrix(const StepInfo& info, float scale, std::span<const float> gradient,
+                                 std::span<float> mean, std::span<float> to) const = 0;
+  virtual void StepMatrix(const StepInfo& info, float stretch, std::span<const float> x,
+                          std::span<float> weights) const = 0;
 };
 
 // The words of optimiser.type, from the list of all.h.

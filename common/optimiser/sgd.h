@@ -26,7 +26,8 @@ struct Momentum {
                                               .help = "heavy-ball momentum",
                                               .slots = 1,
                                               .state = "velocity",
-                                              .has_momentum = true};
+                                              .has_momentum = true,
+                                              .has_unit_gain = true};
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& velocity,
                               float&) {
@@ -42,7 +43,8 @@ struct Nesterov {
                                               .help = "Nesterov momentum",
                                               .slots = 1,
                                               .state = "velocity",
-                                              .has_momentum = true};
+                                              .has_momentum = true,
+                                              .has_unit_gain = true};
 
   KUMO_STEP static float Next(const StepNumbers& s, float gradient, float w, float& velocity,
                               float&) {

@@ -61,12 +61,27 @@ static void Step(const StepNumbers& numbers, float rate_factor, float decay_fact
   }
 }
 
+static void DirectionOfMatrix(const StepNumbers& numbers, const float* gradient, float* mean,
+                              float* to, size_t n) {
+  const StepNumbers s = numbers;
+  KUMO_VECTOR_LOOP
+  for (size_t i = 0; i < n; ++i) to[i] = MatrixDirection(s, gradient[i], mean[i]);
+}
+
+static void StepMatrix(const StepNumbers& numbers, float rate_factor, float decay_factor,
+                       float stretch, const float* x, float* weights, size_t n) {
+  const MatrixStepNumbers s = MatrixScaled(numbers, rate_factor, decay_factor, stretch);
+  KUMO_VECTOR_LOOP
+  for (size_t i = 0; i < n; ++i) weights[i] = MatrixNext(s, x[i], weights[i]);
+}
+
 template <typename>
 struct Kernels;
 template <typename... Optimiser>
 struct Kernels<OptimiserList<Optimiser...>> {
   static constexpr OptimiserKernel kAll[] = {{Optimiser::kTraits, Step<Optimiser>}...};
-  static constexpr OptimiserKernels kList = {kAll, sizeof...(Optimiser)};
+  static constexpr OptimiserKernels kList = {
+      kAll, sizeof...(Optimiser), {DirectionOfMatrix, StepMatrix}};
 };
 
 extern const OptimiserKernels kOptimisers;

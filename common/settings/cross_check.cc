@@ -31,6 +31,7 @@ class Checker {
     CheckNetwork();
     CheckData();
     CheckSync();
+    CheckOptimiser();
     CheckSchedules();
     CheckInitialWeights();
     CheckCluster();
@@ -180,6 +181,22 @@ class Checker {
            CodecOf(e_.sync.pull_codec).traits().selects;
   }
 
+  void CheckOptimiser() {
+    if (!TraitsOf(e_.optimiser.type).steps_matrices) return;
+    const std::string value = " = " + WriteValue(e_.optimiser.type) + ": ";
+    if (e_.sync.mode == SyncMode::kGradient) {
+      Problem("optimiser.type",
+              value +
+                  "it steps whole matrices, and servers hold parts of them; set sync.mode = "
+                  "block, or take adamw");
+    } else if (e_.sync.warmup_samples > 0) {
+      Problem("optimiser.type",
+              value +
+                  "it steps whole matrices, and servers, which hold parts of them, step during "
+                  "the warm-up; set sync.warmup_samples = 0, or take adamw");
+    }
+  }
+
   void CheckStages(const std::string& section, const ScheduleSettings& schedule,
                    const std::string& setting, const std::string& wanted_by) {
     const auto& values = setting == "rates" ? schedule.rates : schedule.time_constants;
@@ -191,11 +208,17 @@ class Checker {
   }
 
   void CheckMomentum() {
-    if (TraitsOf(e_.optimiser.type).has_momentum) return;
+    const OptimiserTraits& traits = TraitsOf(e_.optimiser.type);
     const std::string none = "optimiser.type = " + WriteValue(e_.optimiser.type) +
                              " has no momentum; take momentum or nesterov, or remove the setting";
-    if (e_.optimiser.unit_gain) Problem("optimiser.unit_gain", " = true: " + none);
-    if (!e_.schedule.time_constants.empty()) {
+    if (e_.optimiser.unit_gain && !traits.has_unit_gain) {
+      Problem("optimiser.unit_gain",
+              " = true: " + (traits.has_momentum ? "the momentum of optimiser.type = " +
+                                                       WriteValue(e_.optimiser.type) +
+                                                       " is a mean already; remove the setting"
+                                                 : none));
+    }
+    if (!e_.schedule.time_constants.empty() && !traits.has_momentum) {
       Problem("schedule.time_constants",
               " = " + WriteValue(e_.schedule.time_constants) + ": " + none);
     }
@@ -345,6 +368,7 @@ class Checker {
     const std::string by_rule = "optimiser.type = " + WriteValue(e_.optimiser.type);
     NoteUnless(state.has_momentum, {"optimiser.momentum"}, by_rule);
     NoteUnless(!constants, {"optimiser.momentum"}, "schedule.time_constants is set");
+    NoteUnless(state.steps_matrices, {"optimiser.adamw_factor"}, by_rule);
     NoteUnless(state.corrects_bias, {"optimiser.beta1", "optimiser.beta2", "optimiser.epsilon"},
                by_rule);
   }

@@ -433,21 +433,27 @@ std::vector<Option> Rows() {
        .also = "optimizer optimiser solver algorithm method",
        .help = "Optimiser: it steps on the servers in gradient mode, on the workers in block mode"},
       {KUMO_SETTING(optimiser.momentum), .allowed = ToBelow(0, 1), .effect = kResult, .also = "mom",
-       .help = "Momentum (momentum, nesterov)"},
+       .help = "Momentum (momentum, nesterov, muon; muon is usually given 0.95)"},
       {KUMO_SETTING(optimiser.unit_gain), .effect = kResult,
        .also = "unit_gain_momentum useUnitGainMomentum dampening",
        .help = "Unit gain: the velocity is a mean of gradients instead of a sum, so each gradient "
                "counts 1 - momentum of itself (CNTK's default; momentum, nesterov)"},
       {KUMO_SETTING(optimiser.beta1), .allowed = ToBelow(0, 1), .effect = kMomentDecay,
-       .also = "betas adam_beta1", .help = "Decay of the mean gradient (adam, adamw)"},
+       .also = "betas adam_beta1", .help = "Decay of the mean gradient (adam, adamw, muon)"},
       {KUMO_SETTING(optimiser.beta2), .allowed = ToBelow(0, 1), .effect = kMomentDecay,
-       .also = "betas adam_beta2", .help = "Decay of the mean squared gradient (adam, adamw)"},
+       .also = "betas adam_beta2",
+       .help = "Decay of the mean squared gradient (adam, adamw, muon)"},
       {KUMO_SETTING(optimiser.epsilon), .allowed = AboveTo(0, 1), .effect = kResult,
-       .also = "eps adam_epsilon", .help = "Term added to the divisor (adam, adamw)"},
+       .also = "eps adam_epsilon", .help = "Term added to the divisor (adam, adamw, muon)"},
       {KUMO_SETTING(optimiser.weight_decay), .allowed = ToBelow(0, 1), .effect = kResult,
        .also = "wd l2 decay l2_penalty regularization",
        .help =
-           "Weight decay (L2) of weights, not of biases; decoupled from the gradient with adamw"},
+           "Weight decay (L2) of weights, not of biases; decoupled from the gradient with adamw "
+           "and muon"},
+      {KUMO_SETTING(optimiser.adamw_factor), .allowed = AboveTo(0, 1000), .effect = kResult,
+       .also = "adamw_lr adam_lr muon_adam_lr",
+       .help = "Learning rate of the weights that muon steps by adamw (embeddings, layers in front "
+               "of a loss, biases, scales), as a factor of the schedule's (muon)"},
       {KUMO_SETTING(optimiser.clip_norm), .allowed = AtLeast(0), .effect = kResult,
        .also = "clip clip_gradient gradient_clipping max_grad_norm grad_clip",
        .help = "Largest L2 norm of a minibatch's gradients in a partition: longer ones are scaled "

@@ -17,6 +17,7 @@
 #include "models/backend/device_queue.h"
 #include "models/backend/gradient_codec.h"
 #include "models/backend/input_loader.h"
+#include "models/backend/matrix_arithmetic.h"
 #include "models/backend/op.h"
 #include "models/backend/step_recorder.h"
 #include "models/tensor.h"
@@ -26,6 +27,7 @@ namespace kumo {
 class Backend : public DeviceQueue,
                 public GradientCodec,
                 public ArenaArithmetic,
+                public MatrixArithmetic,
                 public StepRecorder,
                 public OpFactory {
  public:

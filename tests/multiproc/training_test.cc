@@ -101,7 +101,7 @@ TEST(Training, ALanguageModelHasTheSameBitsForAnyProcessesAndAKilledOne) {
                                     {"data.text", text},
                                     {"data.window", "12"},
                                     {"data.windows", "1600"},
-                                    {"optimiser.type", "adamw"},
+                                    {"optimiser.type", "muon"},
                                     {"optimiser.clip_norm", "1"},
                                     {"schedule.learning_rate", "0.01"}});
 }

@@ -18,6 +18,7 @@
 #include "models/net.h"
 #include "models/network.h"
 #include "models/ops/batch_normalisation/spec.h"
+#include "models/weight_step.h"
 #include "worker/training/opened_job.h"
 
 namespace kumo {
@@ -59,16 +60,21 @@ Result<int64_t> NetBytes(const model::Network& network, const Experiment& experi
 }
 
 // Vectors as long as the weights, on the worker's device.
-void AddVectors(const Experiment& experiment, const JobSpec& spec, int64_t optimiser_slots,
+void AddVectors(const Experiment& experiment, const JobSpec& spec, const Graph& graph,
                 int64_t partitions, MemoryNeed* need) {
   const int64_t vector = spec.layout.size() * kFloat;
   const RoundPolicy policy(experiment);
+  const OptimiserTraits& optimiser = TraitsOf(experiment.optimiser.type);
   need->Add("weights and gradients", {vector, policy.evaluates_apart() ? 4 : 3}, "network.file");
   if (experiment.sync.minibatch_parts > 1) {
     need->Add("sum of the parts' gradients", {vector}, "sync.minibatch_parts");
   }
   if (policy.resets_local_state()) {
-    need->Add("local optimiser state", {vector, optimiser_slots}, "optimiser.type");
+    need->Add("local optimiser state", {vector, optimiser.slots}, "optimiser.type");
+  }
+  if (optimiser.steps_matrices) {
+    need->Add("the optimiser's matrices",
+              {WeightStep::ScratchFloats(MatricesOf(graph), optimiser), kFloat}, "optimiser.type");
   }
   need->Add("carried state of partitions", {vector, policy.carried().count(), partitions},
             "sync.partitions, sync.push_codec, block.reset_local_state");
@@ -147,7 +153,6 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
   KUMO_ASSIGN_OR_RETURN(
       const MinibatchRooms rooms,
       MinibatchRooms::Of(experiment, data.train.samples, data.validation.samples));
-  const std::unique_ptr<Optimiser> optimiser = MakeOptimiser(experiment.optimiser);
   JobSpec spec;
   KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(plan.tensors()));
 
@@ -173,7 +178,7 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
                rooms.train.samples >= rooms.validation.samples
                    ? "sync.minibatch, sync.minibatch_parts"
                    : "evaluation.minibatch");
-    AddVectors(experiment, spec, optimiser->slots(), partitions, &worker);
+    AddVectors(experiment, spec, plan, partitions, &worker);
   }
   AddMessages(experiment, spec, partitions, &worker);
   JobMemory memory{std::move(worker), MemoryOfServer(experiment, spec, servers)};

@@ -70,6 +70,7 @@ Status Trainer::Attach(const JobShape* shape) {
   if (shape_->policy.resets_local_state()) {
     optimiser_slots_ = MakeVectors(job_.optimiser->slots(), "the optimiser's state");
   }
+  optimiser_step_.emplace(spec_.layout, net_->matrices(), job_.optimiser->traits(), backend_);
   if (in_parts()) gradient_sum_ = MakeVectors(1, "the sum of the parts' gradients");
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   chunks_of_stage_ = ReadyChunks(experiment_, net_->gradient_stages(), spec_.layout, shape_->map);
@@ -221,24 +222,11 @@ void Trainer::FinishMinibatch(bool steps, PartitionArrays::Arrays* carried) {
   const int64_t trained = spec_.layout.segment(Segment::kUndecayed).end;
   backend_->MeasureGradients(gradients(), trained);
   if (steps) {
-    OptimiserStep(carried);
+    float* const slots =
+        carried->optimiser.empty() ? optimiser_slots_.data() : carried->optimiser.data();
+    optimiser_step_->Queue(gradients(), weights_.data(), slots);
   } else {
     backend_->ScaleGradients(gradients(), trained);
-  }
-}
-
-void Trainer::OptimiserStep(PartitionArrays::Arrays* carried) {
-  float* const slots =
-      carried->optimiser.empty() ? optimiser_slots_.data() : carried->optimiser.data();
-  for (const StepGroup& group : spec_.layout.groups()) {
-    if (!group.trained()) continue;
-    const Range range = group.range;
-    float* slot_parts[Optimiser::kMaxSlots] = {};
-    for (int i = 0; i < job_.optimiser->slots(); ++i) {
-      slot_parts[i] = slots + i * spec_.layout.size() + range.begin;
-    }
-    backend_->OptimiserStep(group.segment, group.factors, gradients() + range.begin, range.size(),
-                            weights_.data() + range.begin, slot_parts);
   }
 }
 

@@ -30,6 +30,7 @@
 #include "data/open_datasets.h"
 #include "models/backend/step_recorder.h"
 #include "models/net.h"
+#include "models/weight_step.h"
 #include "worker/session/actions.h"
 #include "worker/session/job_shape.h"
 #include "worker/training/contribution.h"
@@ -94,7 +95,6 @@ class Trainer {
   float* gradients() { return in_parts() ? gradient_sum_.data() : gradients_.data(); }
   // Queues the end of a minibatch, whose gradients are there.
   void FinishMinibatch(bool steps, PartitionArrays::Arrays* carried);
-  void OptimiserStep(PartitionArrays::Arrays* carried);
   Result<MetricSums> EvaluateRange(Range samples, float* weights);
   std::string TensorAt(int64_t position) const;
 
@@ -115,6 +115,7 @@ class Trainer {
   DeviceArray<float> base_, weights_, gradients_, evaluated_;
   DeviceArray<float> gradient_sum_;     // over the parts of a minibatch; empty if there is one part
   DeviceArray<float> optimiser_slots_;  // all slots, if they are reset with each block
+  std::optional<WeightStep> optimiser_step_;
   std::atomic<bool> cancelled_{false};
   PartitionArrays carried_;  // of the leased partitions
 };

@@ -12,6 +12,7 @@
 
 #include "common/base/buffer.h"
 #include "models/backend/cpu/input_loader.h"
+#include "models/backend/cpu/matrix_product.h"
 #include "models/backend/cpu/ops.h"
 #include "models/backend/host_memory.h"
 #include "models/ops/convolution/cpu.h"
@@ -112,10 +113,40 @@ class CpuBackend final : public Backend {
                      float* weights, float* const* slots) override {
     const StepParameters& step = engine_.step;
     const auto size = static_cast<size_t>(n);
-    StepInfo info = segment == Segment::kDecayed ? step.decayed : step.undecayed;
-    info.factors = factors;
-    step.optimiser->Step(info, engine_.gradient_factor, {gradient, size}, {weights, size},
-                         {weights, size}, slots);
+    step.optimiser->Step(InfoOf(segment, factors), engine_.gradient_factor, {gradient, size},
+                         {weights, size}, {weights, size}, slots);
+  }
+
+  void MultiplyMatrices(const MatrixProductShape& shape, const float* a, const float* b,
+                        float* to) override {
+    const int64_t a_row = shape.transpose_a ? shape.rows : shape.depth;
+    const int64_t b_row = shape.transpose_b ? shape.depth : shape.columns;
+    engine_.ParallelPieces(shape.rows, [&](int64_t begin, int64_t end) {
+      cpu::MultiplyRows(
+          end - begin, shape.columns, shape.depth,
+          {shape.transpose_a ? a + begin : a + begin * a_row, shape.transpose_a ? 'T' : 'N', a_row},
+          {b, shape.transpose_b ? 'T' : 'N', b_row}, false, to + begin * shape.columns,
+          shape.columns);
+    });
+  }
+  void Combine(float p, const float* x, float q, const float* y, int64_t n, float* to) override {
+    for (int64_t i = 0; i < n; ++i) to[i] = p * x[i] + q * y[i];
+  }
+  void Normalise(float epsilon, int64_t n, float* x) override {
+    const double norm = std::sqrt(engine_.elementwise.sum_of_squares(x, n));
+    const auto factor = static_cast<float>(1.0 / (norm + static_cast<double>(epsilon)));
+    for (int64_t i = 0; i < n; ++i) x[i] *= factor;
+  }
+  void DirectionOfMatrix(const float* gradient, int64_t n, float* mean, float* to) override {
+    const auto size = static_cast<size_t>(n);
+    engine_.step.optimiser->DirectionOfMatrix(engine_.step.decayed, engine_.gradient_factor,
+                                              {gradient, size}, {mean, size}, {to, size});
+  }
+  void StepMatrix(Segment segment, const StepFactors& factors, float stretch, const float* x,
+                  int64_t n, float* weights) override {
+    const auto size = static_cast<size_t>(n);
+    engine_.step.optimiser->StepMatrix(InfoOf(segment, factors), stretch, {x, size},
+                                       {weights, size});
   }
 
   void SetStep(const StepParameters& step) override { engine_.step = step; }
@@ -158,6 +189,12 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  StepInfo InfoOf(Segment segment, const StepFactors& factors) const {
+    const StepParameters& step = engine_.step;
+    StepInfo info = segment == Segment::kDecayed ? step.decayed : step.undecayed;
+    info.factors = factors;
+    return info;
+  }
   void NeedPadding(cpu::Padding least) {
     CHECK(least <= engine_.padding || !is_laid_out_)
         << "an op wants another layout than arrays have";

@@ -8,6 +8,7 @@
 #include "models/backend/cuda/coder.h"
 #include "models/backend/cuda/engine.h"
 #include "models/backend/cuda/input_loader.h"
+#include "models/backend/cuda/matrix_product.h"
 #include "models/backend/cuda/ops.h"
 #include "models/backend/cuda/pinned_pool.h"
 #include "models/backend/cuda/staging.h"
@@ -108,6 +109,45 @@ class CudaBackend final : public Backend {
                                    &step->gradient_factor, factors, gradient, n, weights, slots));
   }
 
+  // cuBLAS counts columns first, so our matrices are transposed for it: to^T = b^T a^T.
+  void MultiplyMatrices(const MatrixProductShape& shape, const float* a, const float* b,
+                        float* to) override {
+    const cuda::ProductArrays arrays = {b, a, to, nullptr};
+    cuda::MatrixProduct& product = products_[shape];
+    if (!product) {
+      cuda::ProductShape transposed;
+      transposed.rows = shape.columns;
+      transposed.columns = shape.rows;
+      transposed.depth = shape.depth;
+      transposed.transpose_a = shape.transpose_b;
+      transposed.transpose_b = shape.transpose_a;
+      product = cuda::MatrixProduct(*engine_, transposed, arrays);
+    }
+    product.Run(*engine_, arrays);
+  }
+  void Combine(float p, const float* x, float q, const float* y, int64_t n, float* to) override {
+    KUMO_CUDA(*engine_, cuda::Combine(engine_->launch(), p, x, q, y, n, to));
+  }
+  void Normalise(float epsilon, int64_t n, float* x) override {
+    const int sums = cuda::GradientSums(engine_->launch(), n);
+    engine_->ReserveWorkspace(static_cast<size_t>(sums + 1) * sizeof(double));
+    KUMO_CUDA(*engine_, cuda::Normalise(engine_->launch(), epsilon, n,
+                                        static_cast<double*>(engine_->workspace()), x));
+  }
+  void DirectionOfMatrix(const float* gradient, int64_t n, float* mean, float* to) override {
+    const cuda::StepBlock* step = engine_->step();
+    KUMO_CUDA(*engine_, cuda::DirectionOfMatrix(engine_->launch(), &step->decayed,
+                                                &step->gradient_factor, gradient, n, mean, to));
+  }
+  void StepMatrix(Segment segment, const StepFactors& factors, float stretch, const float* x,
+                  int64_t n, float* weights) override {
+    const cuda::StepBlock* step = engine_->step();
+    KUMO_CUDA(*engine_,
+              cuda::StepMatrix(engine_->launch(),
+                               segment == Segment::kDecayed ? &step->decayed : &step->undecayed,
+                               &step->gradient_factor, factors, stretch, x, n, weights));
+  }
+
   void SetStep(const StepParameters& step) override {
     cuda::StepBlock block;
     block.seed = step.streams.seed;
@@ -176,6 +216,7 @@ class CudaBackend final : public Backend {
   cuda::Coder coder_;
   cuda::OptimiserStep optimiser_ = nullptr;  // of the steps from now on
   float clip_norm_ = 0;                      // likewise
+  std::map<MatrixProductShape, cuda::MatrixProduct> products_;
   std::map<StepKey, Recorded> recorded_;
   DeviceArray<std::byte> packed_;  // the chunk that is being decoded
   DeviceArray<float> decoded_;     // the difference that is being added

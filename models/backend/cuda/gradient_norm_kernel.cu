@@ -51,6 +51,19 @@ __global__ void ScaleKernel(const StepBlock* step, int64_t n, float* gradients) 
   }
 }
 
+// One block.
+__global__ void InverseNormKernel(float epsilon, const double* sums, int count, double* inverse) {
+  double sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum += sums[i];
+  sum = SumOfBlock(sum);
+  if (threadIdx.x == 0) *inverse = 1.0 / (sqrt(sum) + static_cast<double>(epsilon));
+}
+
+__global__ void MultiplyKernel(const double* factor, int64_t n, float* x) {
+  const auto by = static_cast<float>(*factor);
+  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) x[i] *= by;
+}
+
 }  // namespace
 
 int GradientSums(const Launch& launch, int64_t n) { return BlocksFor(launch, n); }
@@ -61,6 +74,16 @@ cudaError_t MeasureGradients(const Launch& launch, const float* gradients, int64
   const cudaError_t queued = Queue(launch, SquaresKernel, count, gradients, n, sums);
   if (queued != cudaSuccess) return queued;
   return Queue(launch, FactorKernel, 1, sums, count, scales, step, loss_scale);
+}
+
+cudaError_t Normalise(const Launch& launch, float epsilon, int64_t n, double* sums, float* x) {
+  const int count = GradientSums(launch, n);
+  double* const inverse = sums + count;
+  cudaError_t queued = Queue(launch, SquaresKernel, count, x, n, sums);
+  if (queued != cudaSuccess) return queued;
+  queued = Queue(launch, InverseNormKernel, 1, epsilon, sums, count, inverse);
+  if (queued != cudaSuccess) return queued;
+  return Queue(launch, MultiplyKernel, BlocksFor(launch, n), inverse, n, x);
 }
 
 cudaError_t ScaleGradients(const Launch& launch, const StepBlock* step, int64_t n,

@@ -78,6 +78,8 @@ cudaError_t MeasureGradients(const Launch& launch, const float* gradients, int64
                              double* sums, StepBlock* step, LossScale* loss_scale);
 cudaError_t ScaleGradients(const Launch& launch, const StepBlock* step, int64_t n,
                            float* gradients);
+// x /= their norm + epsilon. sums: one double more than GradientSums.
+cudaError_t Normalise(const Launch& launch, float epsilon, int64_t n, double* sums, float* x);
 
 // --- codec_kernel.cu. common/codec/codec.h on the device, the same bits; see there.
 // One array to encode: x, or x - minus if `minus` is not null; residual may be null. Where a number
@@ -110,5 +112,14 @@ using OptimiserStep = cudaError_t (*)(const Launch& launch, const StepNumbers* n
                                       const float* gradient, int64_t n, float* weights,
                                       float* const* slots);
 OptimiserStep FindOptimiserStep(OptimiserType type);
+// Optimiser::DirectionOfMatrix and StepMatrix likewise.
+cudaError_t DirectionOfMatrix(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                              const float* gradient, int64_t n, float* mean, float* to);
+cudaError_t StepMatrix(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                       const StepFactors& factors, float stretch, const float* x, int64_t n,
+                       float* weights);
+// See MatrixArithmetic::Combine.
+cudaError_t Combine(const Launch& launch, float p, const float* x, float q, const float* y,
+                    int64_t n, float* to);
 
 }  // namespace kumo::cuda

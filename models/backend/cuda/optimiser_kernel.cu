@@ -53,7 +53,51 @@ OptimiserStep Find(OptimiserType type, on_device::OptimiserList<Optimiser...>) {
   return found;
 }
 
+__global__ void DirectionKernel(const StepNumbers* numbers, const float* factor,
+                                const float* gradient, int64_t n, float* mean, float* to) {
+  StepNumbers s = *numbers;
+  s.scale *= *factor;
+  if (s.scale == 0.0f) return;
+  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
+    to[i] = on_device::MatrixDirection(s, gradient[i], mean[i]);
+  }
+}
+
+__global__ void StepMatrixKernel(const StepNumbers* numbers, const float* factor,
+                                 StepFactors factors, float stretch, const float* x, int64_t n,
+                                 float* weights) {
+  if (*factor == 0.0f) return;
+  const on_device::MatrixStepNumbers s =
+      on_device::MatrixScaled(*numbers, factors.rate, factors.decay, stretch);
+  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) {
+    weights[i] = on_device::MatrixNext(s, x[i], weights[i]);
+  }
+}
+
+__global__ void CombineKernel(float p, const float* x, float q, const float* y, int64_t n,
+                              float* to) {
+  for (int64_t i = FirstOfThread(); i < n; i += ThreadsOfGrid()) to[i] = p * x[i] + q * y[i];
+}
+
 }  // namespace
+
+cudaError_t DirectionOfMatrix(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                              const float* gradient, int64_t n, float* mean, float* to) {
+  return Queue(launch, DirectionKernel, BlocksFor(launch, n), numbers, factor, gradient, n, mean,
+               to);
+}
+
+cudaError_t StepMatrix(const Launch& launch, const StepNumbers* numbers, const float* factor,
+                       const StepFactors& factors, float stretch, const float* x, int64_t n,
+                       float* weights) {
+  return Queue(launch, StepMatrixKernel, BlocksFor(launch, n), numbers, factor, factors, stretch, x,
+               n, weights);
+}
+
+cudaError_t Combine(const Launch& launch, float p, const float* x, float q, const float* y,
+                    int64_t n, float* to) {
+  return Queue(launch, CombineKernel, BlocksFor(launch, n), p, x, q, y, n, to);
+}
 
 OptimiserStep FindOptimiserStep(OptimiserType type) {
   return Find(type, on_device::AllOptimisers());

@@ -54,9 +54,10 @@ struct Walk {
 struct Reference {
   double w = 0, a = 0, b = 0;
   void Step(const OptimiserSettings& s, const StepInfo& info, double g) {
-    const double lr = info.learning_rate;
+    double lr = info.learning_rate;
     const double decay = info.weight_decay;
-    if (s.type == OptimiserType::kAdamW) {
+    if (s.type == OptimiserType::kMuon) lr *= s.adamw_factor;  // no matrix
+    if (s.type == OptimiserType::kAdamW || s.type == OptimiserType::kMuon) {
       w -= lr * decay * w;
     } else {
       g += decay * w;
@@ -221,6 +222,10 @@ TEST(Optimisers, SayWhatTheirSlotsMean) {
   EXPECT_FALSE(TraitsOf(OptimiserType::kMomentum).corrects_bias);
   EXPECT_TRUE(TraitsOf(OptimiserType::kMomentum).has_momentum);
   EXPECT_FALSE(TraitsOf(OptimiserType::kAdam).has_momentum);
+  EXPECT_TRUE(TraitsOf(OptimiserType::kNesterov).has_unit_gain);
+  EXPECT_TRUE(TraitsOf(OptimiserType::kMuon).has_momentum);
+  EXPECT_FALSE(TraitsOf(OptimiserType::kMuon).has_unit_gain);
+  EXPECT_NE(state(OptimiserType::kMuon), state(OptimiserType::kAdamW));
 }
 
 TEST(Optimisers, MatchTwoStepsWorkedOutByHand) {
@@ -272,7 +277,7 @@ TEST(Optimisers, WithUnitGainTheVelocityIsAMeanOfGradients) {
     EXPECT_NEAR(constant.slots[0][0], 3.0f, 1e-4) << WordOf(type);
   }
   for (const OptimiserType type :
-       {OptimiserType::kSgd, OptimiserType::kAdam, OptimiserType::kAdamW}) {
+       {OptimiserType::kSgd, OptimiserType::kAdam, OptimiserType::kAdamW, OptimiserType::kMuon}) {
     OptimiserSettings settings = Type(type);
     const auto plain = Make(settings);
     settings.unit_gain = true;

@@ -331,6 +331,17 @@ TEST_F(ParserTest, WhatAScheduleAndAnOptimiserDoNotTakeIsNoted) {
               HasSubstr("block_schedule.final_rate = 2: must be at most block.learning_rate = 1"));
   EXPECT_THAT(FirstProblem(kNetwork, {"block_schedule.type=stages"}),
               HasSubstr("block_schedule.rates has 0 values"));
+  EXPECT_THAT(notes({"optimiser.type=adamw", "optimiser.adamw_factor=0.1"}),
+              ElementsAre(none("optimiser.adamw_factor")));
+  EXPECT_THAT(notes({"optimiser.type=muon", "optimiser.adamw_factor=0.1", "optimiser.beta2=0.9",
+                     "optimiser.momentum=0.95"}),
+              ElementsAre());
+  EXPECT_THAT(FirstProblem(kNetwork, {"optimiser.type=muon", "optimiser.unit_gain=true"}),
+              HasSubstr("is a mean already"));
+  EXPECT_THAT(FirstProblem(kNetwork, {"optimiser.type=muon", "sync.mode=gradient"}),
+              HasSubstr("optimiser.type = muon: it steps whole matrices"));
+  EXPECT_THAT(FirstProblem(kNetwork, {"optimiser.type=muon", "sync.warmup_samples=100"}),
+              HasSubstr("set sync.warmup_samples = 0"));
   // Once, and what is wrong in other ways too.
   EXPECT_THAT(notes({"schedule.type=cosine", "schedule.milestones=300"}),
               ElementsAre(none("schedule.milestones")));

@@ -134,6 +134,8 @@ TEST_F(JobMemoryTest, EachSettingCostsWhatItMakesLarger) {
   grows("carried state of partitions",
         [](Experiment* x) { x->sync.push_codec = CodecId::kOneBit; });
   grows("local optimiser", [](Experiment* x) { x->optimiser.type = OptimiserType::kAdam; });
+  grows("the optimiser's matrices",
+        [](Experiment* x) { x->optimiser.type = OptimiserType::kMuon; });
   grows("carried state of partitions", [](Experiment* x) {
     x->optimiser.type = OptimiserType::kAdam;
     x->block.reset_local_state = false;

@@ -340,10 +340,14 @@ TEST_F(TrainerTest, ABlockComputedAgainIsTheSame) {
   EXPECT_FALSE(SameBytes(worker.Train(1, 1), once));
 }
 
-TEST_F(TrainerTest, WhatIsCarriedMovesToAnotherWorker) {
+class CarriedStateTest : public TrainerTest, public testing::WithParamInterface<OptimiserType> {};
+INSTANTIATE_TEST_SUITE_P(Optimisers, CarriedStateTest,
+                         testing::Values(OptimiserType::kAdam, OptimiserType::kMuon));
+
+TEST_P(CarriedStateTest, MovesToAnotherWorker) {
   Experiment e = Block();
   e.sync.push_codec = CodecId::kOneBit;
-  e.optimiser.type = OptimiserType::kAdam;
+  e.optimiser.type = GetParam();
   e.block.reset_local_state = false;
   Worker stays(e);
   Worker moves(e);
