@@ -29,7 +29,8 @@ def contents(folder):
             for path in folder.rglob("*") if path.is_file()}
 
 
-CLASSES = {"char_gpt": 65, "char_gpt_small": 65, "imagenet_resnet50": 1000}  # of experiments; else 10
+# Of experiments; else 10.
+CLASSES = {"char_gpt": 65, "char_gpt_diloco": 65, "char_gpt_small": 65, "imagenet_resnet50": 1000}
 
 
 def grey_png(side, level):
