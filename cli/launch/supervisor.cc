@@ -77,7 +77,10 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
       }
       break;
     case Phase::kStopping:
-      if (id == kServer0) stop_words_ = end.reason;
+      if (id == kServer0) {
+        stop_words_ = end.reason;
+        deadline_ = std::min(*deadline_, now + settings_.leave_stopped_us);
+      }
       if (!end.ok() && !IsUnavailable(end) && !WasAskedToStop(end) && !cause_) {
         cause_ = FailureOf(end, Describe(id, end) + " (while stopping)");
       }
@@ -182,8 +185,10 @@ Supervisor::Actions Supervisor::OnTime(TimeUs now) {
     }
   }
   if (!deadline_ || now < *deadline_) return actions;
-  if (phase_ == Phase::kLeaving && !leaving_was_signalled_) {
-    leaving_was_signalled_ = true;
+  const bool left = phase_ == Phase::kLeaving ||
+                    (phase_ == Phase::kStopping && processes_.at(kServer0).state == State::kEnded);
+  if (left && !others_were_signalled_) {
+    others_were_signalled_ = true;
     deadline_ = now + settings_.failure_grace_us;
     SignalAll(SIGTERM, &actions);
   } else {

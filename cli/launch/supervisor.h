@@ -65,7 +65,10 @@ struct SupervisorSettings {
   TimeUs first_pause_us = 500 * kMillisecond;  // before the first restart; doubles
   TimeUs longest_pause_us = 10 * kSecond;
   TimeUs grace_us = 25 * kSecond;  // from the request to stop to SIGKILL
-  TimeUs leave_us = 10 * kSecond;  // from the end of server 0 to SIGTERM for the others
+  // From the end of server 0 to SIGTERM for the others: after a job that is done, and after one
+  // that was stopped. A process that is still starting does not know of either.
+  TimeUs leave_us = 10 * kSecond;
+  TimeUs leave_stopped_us = kSecond;
   // Requests to stop within this time after the first count as the same one: `timeout` signals a
   // process and its group one right after the other. A person takes longer to press keys twice.
   TimeUs same_request_us = 100 * kMillisecond;
@@ -141,8 +144,8 @@ class Supervisor {
   const SupervisorSettings settings_;
   std::map<ProcessId, Process> processes_;
   Phase phase_ = Phase::kRunning;
-  std::optional<TimeUs> deadline_;  // of the phase
-  bool leaving_was_signalled_ = false;
+  std::optional<TimeUs> deadline_;      // of the phase
+  bool others_were_signalled_ = false;  // after the end of server 0
   int stop_signal_ = 0;
   TimeUs stop_requested_at_ = 0;
   std::string stop_words_;  // server 0's, after a request to stop

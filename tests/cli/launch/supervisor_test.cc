@@ -233,6 +233,19 @@ TEST_F(SupervisorTest, ARequestToStopGoesToServerZeroAlone) {
   EXPECT_THAT(supervisor_.outcome().words, HasSubstr("stopped by SIGINT: saved round 12"));
 }
 
+// A worker that is still starting has not heard of the stop.
+TEST_F(SupervisorTest, WhoStaysAfterAStoppedJobIsAskedAndThenKilled) {
+  supervisor_.OnStopRequest(SIGINT, now_);
+  End(kServer0, Code(75, "stopped after round 12, which is saved"));
+  EndAll({kServer1, kWorker0}, Code(75));
+  EXPECT_EQ(supervisor_.NextDeadline(), now_ + kSecond);
+  EXPECT_THAT(NextTime(), ElementsAre("signal 15 worker-1"));
+  EXPECT_EQ(supervisor_.NextDeadline(), now_ + 5 * kSecond);
+  EXPECT_THAT(NextTime(), ElementsAre("signal 9 worker-1"));
+  End(kWorker1, Killed(SIGKILL));
+  EXPECT_EQ(supervisor_.outcome().code, 75);
+}
+
 TEST_F(SupervisorTest, WhyAStoppedJobEndedIsSaidOnce) {
   supervisor_.OnStopRequest(SIGINT, now_);
   End(kServer0, Code(75, "stopped after round 12, which is saved"));
