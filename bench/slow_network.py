@@ -3,8 +3,9 @@
 
 A perceptron 784-W-W-1024-10 (W = 4096: 24 million parameters), minibatches of 64, one thread per
 worker or rank, all on a loopback that lets through --rate in all. Kumo exchanges gradients after
-every minibatch, or trains blocks of 10; DDP exchanges gradients, as they are or in half precision.
-All contenders run in turn; reported are medians and ranges of samples per second of both workers.
+every minibatch, or trains blocks of 10, half of one while the last one is exchanged; DDP exchanges
+gradients, as they are or in half precision. All contenders run in turn; reported are medians and
+ranges of samples per second of both workers.
 
 Both ways of all connections share the loopback. Kumo's gradient mode sends 4 times the weights per
 minibatch that way (two workers push and pull), DDP twice.
@@ -33,6 +34,8 @@ KUMO = {
     f"blocks of {BLOCKS}, 1bit pushes, fp16 pulls": (CODED, BLOCKS),
     "gradients, 1bit both ways": (["sync.mode=gradient", *ONE_BIT], 1),
     f"blocks of {BLOCKS}, 1bit both ways": (ONE_BIT, BLOCKS),
+    f"blocks of {BLOCKS}, 1bit both ways, overlap {BLOCKS // 2}":
+        ([*ONE_BIT, f"sync.overlap={BLOCKS // 2}"], BLOCKS),
 }
 DDP = {"gradients": "none", "gradients, fp16": "fp16"}
 

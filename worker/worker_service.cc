@@ -196,6 +196,18 @@ void WorkerService::Do(const TrainAction& train) {
   });
 }
 
+void WorkerService::Do(const TrainAheadAction& train) {
+  Compute([this, train] {
+    const TraceScope scope(&tracer_, trace::COMPUTE,
+                           {.round = train.round.round, .partition = train.partition});
+    auto ahead = std::make_shared<Result<TrainedAhead>>(trainer_->TrainAhead(train));
+    Complete([this, ahead](TimeUs now) {
+      if (!ahead->ok()) return session_.OnFailed(ahead->status(), now);
+      return session_.OnTrainedAhead(std::move(*ahead).value(), now);
+    });
+  });
+}
+
 void WorkerService::Do(const EvaluateAction& evaluate) {
   Compute([this, evaluate] {
     const TraceScope scope(&tracer_, trace::EVALUATE, {.partition = evaluate.partition});

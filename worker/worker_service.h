@@ -51,6 +51,7 @@ class WorkerService {
   void Do(InstallAction install);
   void Do(AdoptAction adopt);
   void Do(const TrainAction& train);
+  void Do(const TrainAheadAction& train);
   void Do(const EvaluateAction& evaluate);
   void Do(const DropAction& drop);
   void Do(const LeaveAction& leave);

@@ -30,12 +30,13 @@ bool Has(const SettingChange& change, Effect effect) {
 struct Carried {
   // The meaning of the arrays in a word: equal words, equal meaning. "": there are none.
   std::string_view rule;
-  std::string_view local;      // of a partition's optimiser
+  std::string_view local;  // of a partition's optimiser, if its state goes on from block to block
+  std::string_view slots;  // of a partition's optimiser slots, also if each block resets them
+  CarriedArrays arrays;    // of a partition
   bool block_moments = false;  // `rule` are moments of a block rule that corrects their bias
-  bool residual = false;
-  bool apart = false;     // the rule keeps what blocks start from, and the weights
-  bool averaged = false;  // what is evaluated is a moving average of the weights
-  bool copies = false;    // workers hold a copy of their own
+  bool apart = false;          // the rule keeps what blocks start from, and the weights
+  bool averaged = false;       // what is evaluated is a moving average of the weights
+  bool copies = false;         // workers hold a copy of their own
   int partitions = 1;
 };
 
@@ -45,8 +46,9 @@ Carried CarriedBy(const Experiment& e, const RoundPlan& last) {
   const std::string_view optimiser = TraitsOf(e.optimiser.type).state;
   carried.rule = last.local_steps ? TraitsOf(e.block).state : optimiser;
   carried.block_moments = last.local_steps && TraitsOf(e.block).takes_moments;
-  if (policy.carried().optimiser_slots > 0) carried.local = optimiser;
-  carried.residual = policy.carried().residual > 0;
+  carried.arrays = policy.carried();
+  if (carried.arrays.optimiser_slots > 0) carried.slots = optimiser;
+  if (!policy.resets_local_state()) carried.local = carried.slots;
   carried.apart = last.local_steps && TraitsOf(e.block).keeps_weights_apart;
   carried.averaged = e.evaluation.average_samples > 0;
   carried.copies = policy.pulls_differences();
@@ -130,8 +132,7 @@ class Refusals {
       if (refused_.empty()) refused_.emplace_back(kOtherSamples);
     }
     if (!c_.last_then.ends_epoch) {
-      Refuse(Effect::kOrder,
-             "it changes the order of the current epoch; continue from the end of an epoch");
+      Refuse(Effect::kOrder, "it changes the current epoch; continue from the end of an epoch");
     }
     const bool keeps_local = AreMoments(c_, &Carried::local) && Same(&Carried::local);
     if (keeps_local || (AreMoments(c_, &Carried::rule) && Same(&Carried::rule))) {
@@ -191,11 +192,11 @@ std::vector<std::string> NotesOf(const Carried& then, const Carried& now) {
     notes.emplace_back("the moving average of the weights is dropped");
   }
   const bool local = !then.local.empty();
-  if (then.partitions != now.partitions && (local || then.residual)) {
+  if (then.partitions != now.partitions && (local || then.arrays.residual > 0)) {
     notes.emplace_back("the state of the partitions (residuals, optimiser state) is dropped");
     return notes;
   }
-  if (then.residual && !now.residual) {
+  if (then.arrays.residual > now.arrays.residual) {
     notes.emplace_back("the residuals of the push codec are dropped");
   }
   if (local && then.local != now.local) {
@@ -218,14 +219,15 @@ void StartFromWeights(ShardSnapshot* snapshot) {
   }
 }
 
-// The present number of an array that a partition carried; none if it is dropped. The residual
-// comes first, then the optimiser's slots.
+// The present number of an array that a partition carried; none if it is dropped.
 std::optional<int> SlotNow(int slot, const Carried& then, const Carried& now) {
   if (then.partitions != now.partitions) return std::nullopt;
-  const int first_then = then.residual ? 1 : 0;
-  if (slot < first_then) return now.residual ? std::optional(0) : std::nullopt;
-  if (then.local != now.local) return std::nullopt;
-  return slot - first_then + (now.residual ? 1 : 0);
+  if (slot < then.arrays.residual) return now.arrays.residual > 0 ? std::optional(0) : std::nullopt;
+  if (slot < then.arrays.first_slot()) {
+    return now.arrays.ahead > 0 ? std::optional(now.arrays.residual) : std::nullopt;
+  }
+  if (then.slots != now.slots) return std::nullopt;
+  return slot - then.arrays.first_slot() + now.arrays.first_slot();
 }
 
 // Requires the same tensors.

@@ -163,6 +163,7 @@ Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
   plan.partitions = experiment.sync.partitions;
   plan.minibatch = experiment.sync.minibatch;
   plan.block = experiment.sync.block;
+  if (experiment.sync.mode == SyncMode::kBlock) plan.overlap = experiment.sync.overlap;
   plan.warmup_samples = experiment.sync.warmup_samples;
   plan.epochs = experiment.job.epochs;
   plan.evaluate_every_epochs = experiment.evaluation.every_epochs;

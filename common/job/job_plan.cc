@@ -41,6 +41,11 @@ Result<JobPlan> JobPlan::Make(const PlanSettings& settings) {
                            std::to_string(settings.block) + " minibatches each of " +
                            std::to_string(settings.minibatch) + " samples is too long");
   }
+  if (settings.overlap < 0 || settings.overlap >= settings.block) {
+    return InvalidArgument("overlap = " + std::to_string(settings.overlap) +
+                           ": must be at least 0 and less than the " +
+                           std::to_string(settings.block) + " minibatches of a block");
+  }
   if (settings.warmup_samples < 0) {
     return InvalidArgument("warmup_samples = " + std::to_string(settings.warmup_samples) +
                            ": must be at least 0");
@@ -102,6 +107,9 @@ RoundPlan JobPlan::Round(int64_t round) const {
   plan.full_precision = plan.first_sample < settings_.warmup_samples;
   plan.ends_epoch = plan.samples.end == settings_.train_samples;
   plan.step = round + 1 - (plan.local_steps ? first_block_round_ : 0);
+  if (plan.local_steps && within > 0) {
+    plan.ahead = int64_t{settings_.overlap} * settings_.minibatch;
+  }
   return plan;
 }
 
@@ -117,6 +125,24 @@ bool JobPlan::EndsPart(const RoundPlan& round, int parts) const {
 
 Range JobPlan::PartitionSamples(const RoundPlan& round, int partition) const {
   return EvenSlice(round.samples, partition, settings_.partitions);
+}
+
+Range JobPlan::AheadSamples(const RoundPlan& round, int partition) const {
+  const Range slice = PartitionSamples(round, partition);
+  if (slice.size() == 0) return slice;
+  const int64_t before_the_last = (slice.size() - 1) / settings_.minibatch * settings_.minibatch;
+  return {slice.begin, slice.begin + std::min(round.ahead, before_the_last)};
+}
+
+Range JobPlan::MainSamples(const RoundPlan& round, int partition) const {
+  return {AheadSamples(round, partition).end, PartitionSamples(round, partition).end};
+}
+
+int64_t JobPlan::MeasuredSamples(const RoundPlan& round) const {
+  if (round.ahead == 0) return round.samples.size();
+  int64_t measured = 0;
+  for (int p = 0; p < settings_.partitions; ++p) measured += MainSamples(round, p).size();
+  return measured;
 }
 
 int64_t JobPlan::LargestSlice() const {

@@ -9,6 +9,10 @@
 // epoch (or of the warm-up) in its last round. A round's samples are split evenly over the
 // partitions, as contiguous slices that differ by at most one sample.
 //
+// With sync.overlap a partition trains the first minibatches of its next slice before it merges the
+// version that the slice's round starts from (RoundPlan::ahead), but never of another epoch's: so
+// nothing is on its way between two epochs.
+//
 // Immutable; thread-safe.
 #pragma once
 
@@ -28,6 +32,7 @@ struct PlanSettings {
   int partitions = 1;
   int minibatch = 1;
   int block = 1;               // minibatches of a block
+  int overlap = 0;             // of them, trained ahead
   int64_t warmup_samples = 0;  // length of the warm-up: full precision and gradient rounds
   int epochs = 1;
   int evaluate_every_epochs = 1;  // 0: only after the last
@@ -45,6 +50,9 @@ struct RoundPlan {
   int64_t first_sample = 0;     // samples of the whole job before this round
   bool ends_epoch = false;
   int64_t step = 1;  // rounds of this kind (local_steps) so far, this one included
+  // Samples at the front of each slice that are trained ahead, as far as a slice has another
+  // minibatch behind them.
+  int64_t ahead = 0;
 };
 
 class JobPlan {
@@ -64,6 +72,12 @@ class JobPlan {
   RoundPlan Round(int64_t round) const;
   // Partition p's slice of a round: positions in the epoch's permutation; may be empty.
   Range PartitionSamples(const RoundPlan& round, int partition) const;
+  // The front of that slice, which is trained ahead, and the rest, which is never empty unless the
+  // slice is. The front is of whole minibatches.
+  Range AheadSamples(const RoundPlan& round, int partition) const;
+  Range MainSamples(const RoundPlan& round, int partition) const;
+  // Samples that a round's metrics are of: those of the partitions' MainSamples.
+  int64_t MeasuredSamples(const RoundPlan& round) const;
   // Whether one of `parts` equal parts of an epoch ends in this round, its last sample included.
   // The epoch's last round always ends one.
   bool EndsPart(const RoundPlan& round, int parts) const;

@@ -10,6 +10,7 @@ namespace kumo {
 RoundPolicy::RoundPolicy(const Experiment& experiment)
     : seed_(experiment.job.seed),
       local_steps_(experiment.sync.mode == SyncMode::kBlock),
+      resets_(experiment.block.reset_local_state),
       push_codec_(&experiment.sync.PushCodec()),
       averages_weights_(experiment.evaluation.average_samples > 0),
       block_keeps_apart_(TraitsOf(experiment.block).keeps_weights_apart) {
@@ -17,10 +18,10 @@ RoundPolicy::RoundPolicy(const Experiment& experiment)
   if (!pull_codec.lossless()) pull_codec_ = &pull_codec;
   pulls_differences_ = !pull_codec.codes_weights();
   carried_.residual = !push_codec_->lossless() && experiment.sync.error_feedback ? 1 : 0;
+  carried_.ahead = local_steps_ && experiment.sync.overlap > 0 ? 1 : 0;
+  // A block that was begun ahead goes on with its optimiser's state.
   const int optimiser_slots = TraitsOf(experiment.optimiser.type).slots;
-  if (local_steps_ && !experiment.block.reset_local_state) {
-    carried_.optimiser_slots = optimiser_slots;
-  }
+  if (local_steps_ && (!resets_ || carried_.ahead > 0)) carried_.optimiser_slots = optimiser_slots;
   if (local_steps_) rule_slots_ = TraitsOf(experiment.block).slots;
   if (!local_steps_ || experiment.sync.warmup_samples > 0) {
     rule_slots_ = std::max(rule_slots_, optimiser_slots);

@@ -20,11 +20,15 @@ namespace kumo {
 // Arrays that a partition carries from round to round for each trained chunk, numbered in the order
 // of the fields. Each is as long as the chunk.
 struct CarriedArrays {
-  int residual = 0;         // of the push codec's error feedback: 0 or 1
-  int optimiser_slots = 0;  // of a local optimiser that is not reset with each block
+  int residual = 0;  // of the push codec's error feedback: 0 or 1
+  // 0 or 1: the way of the weights in the minibatches that were trained ahead (JobPlan).
+  int ahead = 0;
+  // Of a local optimiser whose state goes on from round to round.
+  int optimiser_slots = 0;
 
-  int count() const { return residual + optimiser_slots; }
-  int first_slot() const { return residual; }
+  int count() const { return residual + ahead + optimiser_slots; }
+  int first_slot() const { return residual + ahead; }
+  bool operator==(const CarriedArrays&) const = default;
 };
 
 class RoundPolicy {
@@ -62,8 +66,8 @@ class RoundPolicy {
   bool pulls_differences() const { return pulls_differences_; }
   // As EvaluatesApart, for a round of any kind that the job has.
   bool evaluates_apart() const;
-  // Whether some rounds have local steps whose optimiser state ends with the block.
-  bool resets_local_state() const { return local_steps_ && carried_.optimiser_slots == 0; }
+  // Whether some rounds have local steps whose optimiser starts each block without state.
+  bool resets_local_state() const { return local_steps_ && resets_; }
   const CarriedArrays& carried() const { return carried_; }
   // Vectors of weights in a version, and slots of the update rule: the most of any round.
   int version_vectors() const;
@@ -76,6 +80,7 @@ class RoundPolicy {
 
   uint64_t seed_ = 0;
   bool local_steps_ = false;  // of some rounds
+  bool resets_ = false;
   const Codec* push_codec_ = nullptr;
   const Codec* pull_codec_ = nullptr;  // null: float32
   bool pulls_differences_ = false;

@@ -138,6 +138,12 @@ class Checker {
                                           std::to_string(MultipleFrom(e_.sync.minibatch, parts)));
     }
     CheckCodecs();
+    if (e_.sync.mode == SyncMode::kBlock && e_.sync.overlap >= e_.sync.block) {
+      Problem("sync.overlap",
+              " = " + std::to_string(e_.sync.overlap) +
+                  ": must be less than sync.block = " + std::to_string(e_.sync.block) +
+                  "; set it to at most " + std::to_string(e_.sync.block - 1));
+    }
     if (e_.sync.mode == SyncMode::kGradient && e_.sync.warmup_samples > 0) {
       Problem("sync.warmup_samples",
               " = " + std::to_string(e_.sync.warmup_samples) +
@@ -427,7 +433,7 @@ class Checker {
     if (e_.sync.mode == SyncMode::kGradient) {
       for (const auto& [key, origin] : origins_) {
         if (key.starts_with("block.") || key.starts_with("block_schedule.") ||
-            key == "sync.block") {
+            key == "sync.block" || key == "sync.overlap") {
           Note(key, "sync.mode = gradient");
         }
       }

@@ -107,6 +107,7 @@ struct Experiment {
     int minibatch = 64;          // samples of one partition's minibatch
     int minibatch_parts = 1;     // of a minibatch, computed one after the other
     int block = 50;              // minibatches between two synchronisations, block mode
+    int overlap = 0;             // minibatches of a block trained while the last one is exchanged
     int64_t warmup_samples = 0;  // full-precision gradient mode at first, block mode only
     CodecId push_codec = CodecId::kFp32;
     CodecId pull_codec = CodecId::kFp32;

@@ -351,6 +351,12 @@ std::vector<Option> Rows() {
        .effect = kRounds | kStepCount,
        .also = "block_size block_length tau local_steps sync_period sync_frequency",
        .help = "Length of a block (block mode)"},
+      {KUMO_SETTING(sync.overlap), .unit = "minibatches", .allowed = Between(0, 1000000),
+       .effect = kOrder,
+       .also = "delay double_buffering fragment_sync_delay async_communication overlap_comm",
+       .help = "Minibatches of a block that a partition trains while its contribution to the block "
+               "before is exchanged, less than sync.block (block mode); they count in the weights, "
+               "not in the training figures; 0: it waits for the exchange"},
       {KUMO_SETTING(sync.warmup_samples), .unit = "samples", .allowed = Between(0, kAnyCount),
        .effect = kRounds, .also = "warmup warm_up",
        .help = "Warm-up of block mode: samples that are trained in gradient mode and full "

@@ -271,7 +271,7 @@ void TrainingProgress::OnRound(const JobPlan& plan, int64_t version, const Metri
                                StepContext* context) {
   const RoundPlan round = plan.Round(version - 1);
   rate_.OnClosed(round, context->now);
-  context->Do(RoundClosedAction{round.round, metrics, metrics_});
+  context->Do(RoundClosedAction{round.round, round.samples.size(), metrics, metrics_});
   const auto sums = ledger_.AddRound(plan, version, metrics, settings_.points_per_epoch);
   if (!sums) return;
   context->Do(CurvePointAction{version, plan.SamplesAt(version), round.epoch, metrics_, *sums,

@@ -164,6 +164,7 @@ struct StartedFromAction {
 };
 struct RoundClosedAction {
   int64_t round = 0;
+  int64_t samples = 0;  // of the round; `sums` may be of fewer (JobPlan::MeasuredSamples)
   MetricSums sums;
   MetricList metrics;  // of these sums
 };

@@ -37,7 +37,7 @@ void ServerMonitor::Note(const SendAction& send) {
 
 void ServerMonitor::Note(const RoundClosedAction& round) {
   ++counts_.rounds;
-  counts_.samples += static_cast<uint64_t>(std::max<int64_t>(0, round.sums.samples));
+  counts_.samples += static_cast<uint64_t>(round.samples);
   if (round_closed_at_) counts_.round_seconds.Add(ToSeconds(now_ - *round_closed_at_));
   round_closed_at_ = now_;
   round_ = round.round + 1;

@@ -89,8 +89,9 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
                            " samples instead of " + std::to_string(contribution.samples));
   }
   if (chunk.index == 0) {
-    KUMO_RETURN_IF_ERROR(metrics_.Check(ReadSums(header.metrics()), contribution.samples)
-                             .WithContext(SubjectOf(header)));
+    const int64_t measured = plan_.MainSamples(round, header.partition()).size();
+    KUMO_RETURN_IF_ERROR(
+        metrics_.Check(ReadSums(header.metrics()), measured).WithContext(SubjectOf(header)));
   }
   if (chunk.frozen()) {
     if (!push.payload.bytes.empty()) {

@@ -111,6 +111,7 @@ TEST(Training, StoppedAndResumedIsUninterruptedBitForBit) {
   // average.
   const std::map<std::string, std::string> settings = {{"job.epochs", "4"},
                                                        {"sync.push_codec", "1bit"},
+                                                       {"sync.overlap", "2"},
                                                        {"sync.warmup_samples", "500"},
                                                        {"block.reset_local_state", "false"},
                                                        {"block.nesterov", "true"},

@@ -216,6 +216,7 @@ class Cluster {
   void Do(const std::shared_ptr<WorkerProcess>& worker, const InstallAction& install);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const AdoptAction& adopt);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAction& train);
+  void Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAheadAction& train);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const EvaluateAction& evaluate);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const DropAction& drop);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const LeaveAction& leave);

@@ -358,6 +358,14 @@ void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAction
   });
 }
 
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAheadAction& train) {
+  Session& session = *worker->session;
+  const auto ahead = std::make_shared<TrainedAhead>(worker->trainer->TrainAhead(train));
+  After(kTrainBlock / 2 + RandomTime(2 * kTrainBlock), worker, [this, worker, &session, ahead] {
+    return session.OnTrainedAhead(std::move(*ahead), Now(*worker));
+  });
+}
+
 void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const EvaluateAction& evaluate) {
   WorkerProcess& process = *worker;
   After(kEvaluateSlice, worker, [this, &process, evaluate] {

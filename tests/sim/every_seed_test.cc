@@ -94,6 +94,7 @@ SimSettings RandomJob(uint64_t seed) {
     e.block_schedule.gamma = 0.7;
     e.block_schedule.warmup = 0.5;
   }
+  if (choose({0, 1})) e.sync.overlap = std::min(choose({1, 2, 3}), e.sync.block - 1);
   return settings;
 }
 

@@ -22,6 +22,7 @@ Payload Pack(std::span<const float> numbers) {
 FakeTrainer::FakeTrainer(uint64_t seed, const JobShape* shape, const JobSpec& spec)
     : seed_(seed), shape_(shape), spec_(spec) {
   for (auto& vector : vectors_) vector.resize(spec_.layout.size());
+  end_.resize(spec_.layout.size());
 }
 
 std::vector<Payload> FakeTrainer::InitialWeights() const {
@@ -60,7 +61,8 @@ void FakeTrainer::Adopt(const AdoptAction& adopt) {
 TrainedBlock FakeTrainer::Train(const TrainAction& train) {
   const CarriedArrays& carried = shape_->policy.carried();
   auto& arrays = carried_.at(train.partition);
-  const Range samples = shape_->plan.PartitionSamples(train.round, train.partition);
+  const Range samples = shape_->plan.MainSamples(train.round, train.partition);
+  const bool ahead = shape_->plan.AheadSamples(train.round, train.partition).size() > 0;
   Rng rng(seed_, RngPurpose::kSimulation, train.partition, train.round.round);
   TrainedBlock block;
   // Sums that show in which order they are added.
@@ -80,6 +82,10 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
                      1000u) /
                  1000.0f;
     }
+    // From the base weights, and the way that the partition is ahead of them.
+    for (size_t i = 0; i < n && ahead && chunk.trained(); ++i) {
+      x[i] -= arrays[carried.residual][chunk.range.begin + i];
+    }
     for (int s = 0; s < carried.optimiser_slots; ++s) {
       if (!chunk.trained()) break;
       auto& slot = arrays[carried.first_slot() + s];
@@ -88,6 +94,9 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
         slot[at] = 0.5f * slot[at] + x[i];
         x[i] += 0.1f * slot[at];
       }
+    }
+    for (size_t i = 0; i < n; ++i) {
+      end_[chunk.range.begin + i] = vectors_[0][chunk.range.begin + i] - x[i];
     }
     if (samples.size() == 0 || chunk.frozen()) {
       block.contributions.push_back({});
@@ -104,17 +113,46 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
     CHECK_EQ(codec.EncodeIn(context, x, residual, *coded), -1);
     block.contributions.push_back({coded, std::span<const std::byte>(*coded)});
   }
-  if (train.save_state) {
-    for (const Chunk& chunk : shape_->map.chunks()) {
-      if (!chunk.trained()) continue;
-      for (size_t i = 0; i < arrays.size(); ++i) {
-        block.carried.push_back({chunk.index, static_cast<int>(i),
-                                 Pack(std::span<const float>(arrays[i]).subspan(
-                                     chunk.range.begin, chunk.range.size()))});
+  if (train.save_state) block.carried = Copies(train.partition);
+  return block;
+}
+
+// Depends on where the block has ended, on the round, and on the optimiser's state.
+TrainedAhead FakeTrainer::TrainAhead(const TrainAheadAction& train) {
+  const CarriedArrays& carried = shape_->policy.carried();
+  auto& arrays = carried_.at(train.partition);
+  const Range samples = shape_->plan.AheadSamples(train.round, train.partition);
+  const float steps = static_cast<float>(samples.size());
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    if (!chunk.trained()) continue;
+    for (int64_t at = chunk.range.begin; at < chunk.range.end; ++at) {
+      float way = -0.001f * steps * (end_[at] - static_cast<float>(train.partition));
+      for (int s = 0; s < carried.optimiser_slots && samples.size() > 0; ++s) {
+        float& slot = arrays[carried.first_slot() + s][at];
+        slot = 0.25f * slot + way;
+        way += 0.1f * slot;
       }
+      arrays[carried.residual][at] = way;
     }
   }
-  return block;
+  TrainedAhead ahead;
+  ahead.samples = samples.size();
+  if (train.save_state) ahead.carried = Copies(train.partition);
+  return ahead;
+}
+
+std::vector<CarriedArray> FakeTrainer::Copies(int partition) const {
+  const auto& arrays = carried_.at(partition);
+  std::vector<CarriedArray> copies;
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    if (!chunk.trained()) continue;
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      copies.push_back(
+          {chunk.index, static_cast<int>(i),
+           Pack(std::span<const float>(arrays[i]).subspan(chunk.range.begin, chunk.range.size()))});
+    }
+  }
+  return copies;
 }
 
 MetricSums FakeTrainer::Evaluate(const EvaluateAction& evaluate) const {

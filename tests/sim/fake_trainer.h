@@ -22,15 +22,20 @@ class FakeTrainer {
   void Install(const InstallAction& install);
   void Adopt(const AdoptAction& adopt);
   TrainedBlock Train(const TrainAction& train);
+  TrainedAhead TrainAhead(const TrainAheadAction& train);
   MetricSums Evaluate(const EvaluateAction& evaluate) const;
   void Drop(int partition) { carried_.erase(partition); }
 
  private:
+  // Copies of a partition's carried arrays.
+  std::vector<CarriedArray> Copies(int partition) const;
+
   uint64_t seed_;
   const JobShape* shape_;
   JobSpec spec_;
   std::vector<float> vectors_[2];                           // START, WEIGHTS
   std::map<int, std::vector<std::vector<float>>> carried_;  // partition -> slot -> flat vector
+  std::vector<float> end_;                                  // of the last block
 };
 
 }  // namespace kumo::sim

@@ -42,7 +42,7 @@ void Invariants::OnRoundClosed(uint32_t generation, const RoundClosedAction& clo
   }
   generation_ = generation;
   closed_ = closed.round;
-  const int64_t samples = plan_.Round(closed.round).samples.size();
+  const int64_t samples = plan_.MeasuredSamples(plan_.Round(closed.round));
   if (closed.sums.samples != samples) {
     Violation("round " + Number(closed.round) + " has " + Number(closed.sums.samples) +
               " samples instead of " + Number(samples));
@@ -53,7 +53,13 @@ void Invariants::OnEpoch(const EpochEvaluatedAction& epoch) {
   if (epoch.validation.samples != validation_samples_) {
     Violation("an evaluation of " + Number(epoch.validation.samples) + " samples");
   }
-  if (epoch.train.samples != plan_.settings().train_samples) {
+  int64_t measured = 0;
+  for (int64_t round = epoch.version - 1; round >= 0; --round) {
+    const RoundPlan plan = plan_.Round(round);
+    if (plan.epoch != epoch.epoch) break;
+    measured += plan_.MeasuredSamples(plan);
+  }
+  if (epoch.train.samples != measured) {
     Violation("an epoch of " + Number(epoch.train.samples) + " samples");
   }
 }

@@ -24,9 +24,9 @@ class Invariants {
   // them, and its versions only grow within a generation. A process (incarnation) that has taken
   // the place of another one may close the last round again, which no worker has seen.
   void OnWork(uint64_t incarnation, const ChunkWork& work);
-  // Rounds close one after the other within a generation, each with all of its samples.
+  // Rounds close one after the other within a generation, each with all samples of its metrics.
   void OnRoundClosed(uint32_t generation, const RoundClosedAction& closed);
-  // Every epoch is of every sample once.
+  // Every epoch is of every sample once: those of the metrics of its rounds.
   void OnEpoch(const EpochEvaluatedAction& epoch);
   // Generations only grow, and a job never goes back further than to a version that is complete.
   void OnWentBack(uint32_t generation, int64_t version, bool checkpoint_is_there);

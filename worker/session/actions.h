@@ -56,6 +56,13 @@ struct TrainAction {
   RoundPlan round;
   bool save_state = false;  // also return the partition's carried state after the block
 };
+// Trains the front of the partition's next slice, from where its block has just ended on
+// (JobPlan::AheadSamples); then calls OnTrainedAhead.
+struct TrainAheadAction {
+  int partition = 0;
+  RoundPlan round;          // of that slice
+  bool save_state = false;  // also return the partition's carried state
+};
 // Evaluates the partition's slice of the validation set, then calls OnEvaluated.
 struct EvaluateAction {
   int partition = 0;
@@ -71,8 +78,9 @@ struct LeaveAction {
   Status status;
 };
 
-using WorkerAction = std::variant<SendToServerAction, InitialiseAction, InstallAction, AdoptAction,
-                                  TrainAction, EvaluateAction, DropAction, LeaveAction>;
+using WorkerAction =
+    std::variant<SendToServerAction, InitialiseAction, InstallAction, AdoptAction, TrainAction,
+                 TrainAheadAction, EvaluateAction, DropAction, LeaveAction>;
 using WorkerActions = std::vector<WorkerAction>;
 
 // One coded chunk of a contribution.
@@ -85,6 +93,13 @@ struct CodedChunk {
 struct BlockTimes {
   double compute_ms = 0;  // including the coding that overlaps it
   double coding_ms = 0;   // the rest of the coding
+};
+
+// The front of a slice, trained ahead.
+struct TrainedAhead {
+  std::vector<CarriedArray> carried;  // if save_state
+  int64_t samples = 0;
+  double compute_ms = 0;
 };
 
 // A trained and coded block.

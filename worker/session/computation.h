@@ -1,5 +1,6 @@
 // Current computation of a worker, one at a time: the initial weights, a partition's block or its
-// slice of an evaluation; and the messages that carry its result to the servers.
+// slice of an evaluation; and the messages that carry its result to the servers. A block whose
+// partition trains ahead is followed by that computation at once, while its chunks are sent.
 //
 // Invariant: once one chunk of a block is pushed, the other chunks of that block are pushed too,
 // even if the lease has moved meanwhile. A pushed chunk may have closed its round on its server;
@@ -9,6 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/transport/message.h"
@@ -19,7 +22,7 @@ namespace kumo {
 
 class Computation {
  public:
-  enum class Kind { kNone, kInitialising, kTraining, kEvaluating };
+  enum class Kind { kNone, kInitialising, kTraining, kTrainingAhead, kEvaluating };
 
   // shape must outlive this object.
   explicit Computation(const JobShape* shape) : shape_(shape) {}
@@ -27,6 +30,8 @@ class Computation {
   void Initialise(WorkerStepContext* context);
   // save: the round ends with a checkpoint, so the carried state is wanted too.
   void Train(int partition, int64_t round, bool save, WorkerStepContext* context);
+  // The block has ended: trains the front of the partition's next slice, if the plan says so.
+  void TrainAhead(WorkerStepContext* context);
   void Evaluate(int partition, int64_t version, WorkerStepContext* context);
   // The driver has finished the computation.
   void End() { kind_ = Kind::kNone; }
@@ -38,6 +43,9 @@ class Computation {
   Kind kind() const { return kind_; }
   int partition() const { return partition_; }  // -1: the result will be thrown away
   int64_t round() const { return round_; }      // of an evaluation: the version
+  // The partition and version whose carried state the servers get when the computation ends;
+  // nullopt if they get none.
+  std::optional<std::pair<int, int64_t>> owed_state() const;
   // True if some chunks of the current block are pushed.
   bool HalfPushed() const;
 
@@ -53,6 +61,7 @@ class Computation {
 
  private:
   void Begin(Kind kind, int partition, int64_t round);
+  bool TrainsAhead() const;
   void Push(int chunk, Payload payload, const MetricSums* metrics, WorkerStepContext* context);
   int ServerOf(int chunk) const { return shape_->map.chunks()[chunk].server; }
 
@@ -60,7 +69,7 @@ class Computation {
   Kind kind_ = Kind::kNone;
   int partition_ = 0;
   int64_t round_ = 0;
-  bool save_ = false;
+  bool save_ = false;         // of the last block
   std::vector<bool> pushed_;  // by chunk, of the block
 };
 

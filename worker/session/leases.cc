@@ -95,7 +95,8 @@ Lease* Leases::Find(int partition) {
   return lease == leases_.end() ? nullptr : &lease->second;
 }
 
-void Leases::Claim(const OpenRequests& requests, wire::Hello* hello) const {
+void Leases::Claim(const OpenRequests& requests, const std::optional<std::pair<int, int64_t>>& owed,
+                   wire::Hello* hello) const {
   for (const auto& [partition, lease] : leases_) {
     if (lease.until < plan_->rounds()) continue;  // a helper's: no claim
     wire::Hello::Claim* claim = hello->add_claims();
@@ -105,6 +106,7 @@ void Leases::Claim(const OpenRequests& requests, wire::Hello* hello) const {
     claim->set_waits(lease.handed_over && !lease.adopted);
   }
   std::set<std::pair<int, int64_t>> on_the_way;
+  if (owed && !leases_.contains(owed->first)) on_the_way.insert(*owed);
   for (const OpenRequest* put : requests.OfType(wire::PUT_STATE)) {
     const wire::Header& header = put->message.header;
     if (!leases_.contains(header.partition())) {

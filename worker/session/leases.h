@@ -10,7 +10,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/job/job_plan.h"
@@ -69,8 +71,9 @@ class Leases {
   const std::string& job_waits_for() const { return job_waits_for_; }
 
   // Adds to a HELLO the leases, and the states of former partitions that are still being handed
-  // over.
-  void Claim(const OpenRequests& requests, wire::Hello* hello) const;
+  // over. owed: the partition and version of a state that is still computed.
+  void Claim(const OpenRequests& requests, const std::optional<std::pair<int, int64_t>>& owed,
+             wire::Hello* hello) const;
 
  private:
   const JobPlan* plan_;

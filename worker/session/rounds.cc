@@ -85,11 +85,14 @@ void Rounds::OnGone(const OpenRequest& pull, int64_t oldest, WorkerStepContext* 
 }
 
 void Rounds::Proceed(WorkerStepContext* context) {
-  if (computation_.kind() != Computation::Kind::kNone || leases_.all().empty()) return;
+  // The next version is pulled while a partition trains ahead, since that needs no base weights.
+  const bool ahead = computation_.kind() == Computation::Kind::kTrainingAhead;
+  const bool busy = computation_.kind() != Computation::Kind::kNone;
+  if ((busy && !ahead) || leases_.all().empty()) return;
   // The worker that holds partition 0 provides the initial weights; if it is lost, the next holder
   // does.
   const Lease* const first = leases_.Find(0);
-  if (!initialised_ && first != nullptr && first->round == 0) {
+  if (!busy && !initialised_ && first != nullptr && first->round == 0) {
     computation_.Initialise(context);
     return;
   }
@@ -105,7 +108,7 @@ void Rounds::Proceed(WorkerStepContext* context) {
     return;
   }
   if (leases_.WaitsForOrders(target)) return;
-  if (!Reach(wire::START, target, context)) return;
+  if (!Reach(wire::START, target, context) || busy) return;
   progress_.OnVersion();
   if (shape_->EvaluatesApart(target) && !Reach(wire::WEIGHTS, target, context)) return;
   for (const auto& [partition, lease] : leases_.all()) {
@@ -169,6 +172,15 @@ void Rounds::OnTrained(TrainedBlock block, WorkerStepContext* context) {
   computation_.PutCarried(std::move(block.carried), context);
   lease->round = computation_.round() + 1;
   progress_.OnPushed(lease->round, context->now);
+  computation_.TrainAhead(context);
+}
+
+// The lease may have moved meanwhile: then the next worker waits for this state.
+void Rounds::OnTrainedAhead(TrainedAhead ahead, WorkerStepContext* context) {
+  computation_.End();
+  progress_.OnTrainedAhead(ahead, context->now);
+  if (computation_.partition() < 0) return;
+  computation_.PutCarried(std::move(ahead.carried), context);
 }
 
 void Rounds::OnEvaluated(const MetricSums& metrics, WorkerStepContext* context) {
@@ -178,7 +190,8 @@ void Rounds::OnEvaluated(const MetricSums& metrics, WorkerStepContext* context) 
 }
 
 bool Rounds::HandedOver() const {
-  return leases_.released() && leases_.all().empty() && !computation_.HalfPushed();
+  return leases_.released() && leases_.all().empty() && !computation_.HalfPushed() &&
+         !computation_.owed_state();
 }
 
 std::string Rounds::JobWaitsFor() const {
@@ -195,6 +208,7 @@ std::string Rounds::InWords(const OpenRequests& requests) const {
     case Computation::Kind::kInitialising:
       return "makes the initial weights";
     case Computation::Kind::kTraining:
+    case Computation::Kind::kTrainingAhead:
       return round + ": trains partition " + std::to_string(computation_.partition());
     case Computation::Kind::kEvaluating:
       return round + ": evaluates";
@@ -229,8 +243,16 @@ void Progress::OnTrained(const TrainedBlock& block, TimeUs now) {
   samples_at_s_ = ToSeconds(now);
 }
 
+void Progress::OnTrainedAhead(const TrainedAhead& ahead, TimeUs now) {
+  if (compute_ms_) *compute_ms_ += ahead.compute_ms;
+  samples_ += ahead.samples;
+  samples_at_s_ = ToSeconds(now);
+  busy_until_ = now;
+}
+
 void Progress::OnPushed(int64_t round, TimeUs now) {
   pushed_ = now;
+  busy_until_ = now;
   acknowledged_ = first_chunk_ = last_chunk_ = std::nullopt;
   round_ = round;
 }
@@ -243,8 +265,9 @@ void Progress::OnChunk(TimeUs now) {
 
 void Progress::OnVersion() {
   if (!first_chunk_) return;
-  const auto milliseconds = [](TimeUs from, TimeUs to) {
-    return to > from ? static_cast<double>(to - from) * 1e-3 : 0.0;
+  const auto milliseconds = [this](TimeUs from, TimeUs to) {
+    const TimeUs shown = std::max(from, busy_until_);
+    return to > shown ? static_cast<double>(to - shown) * 1e-3 : 0.0;
   };
   const TimeUs sent = acknowledged_.value_or(*pushed_);
   network_ms_ =

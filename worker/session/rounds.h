@@ -7,7 +7,9 @@
 //    the validation set is evaluated and the result acknowledged. Then its block is trained, and
 //    the coded contribution is pushed chunk by chunk, some chunks perhaps while the block is still
 //    computed.
-// 3. If the pull of chunk 0 said that round r ends with a checkpoint, the partition's carried state
+// 3. If the plan says so, the partition trains the front of its slice of round r + 1 from there on
+//    (sync.overlap). Meanwhile the pushes go on, and version r + 1 is pulled.
+// 4. If the pull of chunk 0 said that round r ends with a checkpoint, the partition's carried state
 //    is put on the servers and acknowledged before its next round.
 //
 // Owned by a Session and called within its step contexts; one thread.
@@ -41,6 +43,7 @@ class Progress {
  public:
   void OnTraining(TimeUs now);
   void OnTrained(const TrainedBlock& block, TimeUs now);
+  void OnTrainedAhead(const TrainedAhead& ahead, TimeUs now);
   // The last chunk of a block is pushed; `round` is computed next.
   void OnPushed(int64_t round, TimeUs now);
   void OnPushAcknowledged(TimeUs now) { acknowledged_ = now; }
@@ -58,7 +61,8 @@ class Progress {
   // Times in the current round, as far as it has come: the push of its last block, the last
   // acknowledgement, the first and the last chunk of the next version.
   std::optional<TimeUs> pushed_, acknowledged_, first_chunk_, last_chunk_;
-  double coding_ms_ = 0;  // of the last block
+  TimeUs busy_until_ = 0;  // end of the computation since the push: what it hides is no wait
+  double coding_ms_ = 0;   // of the last block
 
   // Values of the report.
   std::optional<double> compute_ms_, network_ms_, wait_ms_;
@@ -85,6 +89,7 @@ class Rounds {
   // The driver has finished a computation.
   void OnInitialised(InitialWeights weights, WorkerStepContext* context);
   void OnTrained(TrainedBlock block, WorkerStepContext* context);
+  void OnTrainedAhead(TrainedAhead ahead, WorkerStepContext* context);
   void OnEvaluated(const MetricSums& metrics, WorkerStepContext* context);
   // The driver has finished some chunks of the block. leaving: the worker may have to give the
   // block up, so it does not begin to push it.
@@ -101,7 +106,7 @@ class Rounds {
   std::string InWords(const OpenRequests& requests) const;
   // Adds the claims of this worker to a HELLO.
   void Claim(const OpenRequests& requests, wire::Hello* hello) const {
-    leases_.Claim(requests, hello);
+    leases_.Claim(requests, computation_.owed_state(), hello);
   }
   void Report(wire::WorkerReport* report) const { progress_.Report(report); }
 

@@ -224,6 +224,15 @@ WorkerActions Session::OnTrained(TrainedBlock block, TimeUs now) {
   return End(std::move(context));
 }
 
+WorkerActions Session::OnTrainedAhead(TrainedAhead ahead, TimeUs now) {
+  if (finished_) return {};
+  WorkerStepContext context = Begin(now);
+  rounds_.OnTrainedAhead(std::move(ahead), &context);
+  Proceed(&context);
+  LeaveIfHandedOver(&context);
+  return End(std::move(context));
+}
+
 WorkerActions Session::OnEvaluated(const MetricSums& metrics, TimeUs now) {
   if (finished_) return {};
   WorkerStepContext context = Begin(now);

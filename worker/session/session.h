@@ -70,6 +70,7 @@ class Session {
   // computed; all such calls come before OnTrained.
   WorkerActions OnCoded(std::vector<CodedChunk> chunks, TimeUs now);
   WorkerActions OnTrained(TrainedBlock block, TimeUs now);
+  WorkerActions OnTrainedAhead(TrainedAhead ahead, TimeUs now);
   WorkerActions OnEvaluated(const MetricSums& metrics, TimeUs now);
   // The block could not be computed (values that are not finite, a device failure): tells the
   // coordinator and leaves.

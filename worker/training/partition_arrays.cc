@@ -17,15 +17,26 @@ void PartitionArrays::Adopt(const AdoptAction& adopt, const ShardMap& map) {
   Arrays& arrays = held_[adopt.partition] = {};
   const int64_t size = layout_.size();
   if (kinds_.residual > 0) arrays.residual = {*backend_, size, "a partition's residual"};
-  arrays.optimiser = {*backend_, kinds_.optimiser_slots * size, "a partition's optimiser state"};
-  const int first_slot = kinds_.first_slot();
-  for (const CarriedArray& array : adopt.arrays) {
-    float* const vector = array.index < first_slot
-                              ? arrays.residual.data()
-                              : arrays.optimiser.data() + (array.index - first_slot) * size;
-    const Range range = map.chunks()[array.chunk].range;
-    backend_->Write(array.payload.bytes.data(), BytesOf(range), vector + range.begin);
+  if (kinds_.ahead > 0) {
+    arrays.ahead = {*backend_, size, "a partition's way of the minibatches that it is ahead"};
   }
+  arrays.optimiser = {*backend_, kinds_.optimiser_slots * size, "a partition's optimiser state"};
+  for (const CarriedArray& array : adopt.arrays) {
+    const Range range = map.chunks()[array.chunk].range;
+    backend_->Write(array.payload.bytes.data(), BytesOf(range),
+                    Vectors(arrays)[array.index] + range.begin);
+  }
+}
+
+// In the order of CarriedArrays.
+std::vector<float*> PartitionArrays::Vectors(Arrays& arrays) const {
+  std::vector<float*> vectors;
+  if (kinds_.residual > 0) vectors.push_back(arrays.residual.data());
+  if (kinds_.ahead > 0) vectors.push_back(arrays.ahead.data());
+  for (int i = 0; i < kinds_.optimiser_slots; ++i) {
+    vectors.push_back(arrays.optimiser.data() + i * layout_.size());
+  }
+  return vectors;
 }
 
 int PartitionArrays::Next(int partition) const {
@@ -33,13 +44,10 @@ int PartitionArrays::Next(int partition) const {
   return next == held_.end() ? -1 : next->first;
 }
 
-Status PartitionArrays::AppendTo(const Arrays& arrays, const ShardMap& map,
-                                 TrainedBlock* block) const {
-  std::vector<const float*> vectors;
-  if (kinds_.residual > 0) vectors.push_back(arrays.residual.data());
-  for (int i = 0; i < kinds_.optimiser_slots; ++i) {
-    vectors.push_back(arrays.optimiser.data() + i * layout_.size());
-  }
+Result<std::vector<CarriedArray>> PartitionArrays::Copies(Arrays& arrays,
+                                                          const ShardMap& map) const {
+  const std::vector<float*> vectors = Vectors(arrays);
+  std::vector<CarriedArray> copies;
   for (const Chunk& chunk : map.chunks()) {
     if (!chunk.trained()) continue;
     for (size_t i = 0; i < vectors.size(); ++i) {
@@ -47,10 +55,10 @@ Status PartitionArrays::AppendTo(const Arrays& arrays, const ShardMap& map,
       KUMO_RETURN_IF_ERROR(
           backend_->Read(vectors[i] + chunk.range.begin, BytesOf(chunk.range), copy->data()));
       Payload payload{copy, std::as_bytes(std::as_const(*copy).span())};
-      block->carried.push_back({chunk.index, static_cast<int>(i), std::move(payload)});
+      copies.push_back({chunk.index, static_cast<int>(i), std::move(payload)});
     }
   }
-  return OkStatus();
+  return copies;
 }
 
 }  // namespace kumo

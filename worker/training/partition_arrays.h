@@ -1,11 +1,12 @@
-// Carried arrays of the partitions that a worker holds, on its device: the codec's residual, and
-// the slots of a local optimiser that is not reset with each block. Each array is as long as the
-// weights.
+// Carried arrays of the partitions that a worker holds, on its device (CarriedArrays): the codec's
+// residual, the way of the weights in minibatches that were trained ahead, and the slots of a local
+// optimiser whose state goes on. Each array is as long as the weights.
 //
 // Owned by the Trainer; one thread.
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/job/parameter_layout.h"
@@ -21,7 +22,8 @@ class PartitionArrays {
  public:
   struct Arrays {
     DeviceArray<float> residual;   // empty if the codec needs none
-    DeviceArray<float> optimiser;  // all slots; empty if the local optimiser is reset
+    DeviceArray<float> ahead;      // empty if nothing is trained ahead
+    DeviceArray<float> optimiser;  // all slots; empty if no state goes on
   };
 
   // carried: the arrays of each partition. layout and backend must outlive this object.
@@ -38,10 +40,12 @@ class PartitionArrays {
   // The next held partition after `partition`; -1 if there is none.
   int Next(int partition) const;
 
-  // Appends copies of a partition's arrays to its block. Errors: a device failure.
-  Status AppendTo(const Arrays& arrays, const ShardMap& map, TrainedBlock* block) const;
+  // Copies of a partition's arrays, by chunk. Errors: a device failure.
+  Result<std::vector<CarriedArray>> Copies(Arrays& arrays, const ShardMap& map) const;
 
  private:
+  std::vector<float*> Vectors(Arrays& arrays) const;
+
   const CarriedArrays kinds_;
   const ParameterLayout& layout_;
   Backend* const backend_;

@@ -67,7 +67,7 @@ DeviceArray<float> Trainer::MakeVectors(int count, const std::string& what) cons
 Status Trainer::Attach(const JobShape* shape) {
   shape_ = shape;
   base_ = MakeVectors(1, "the base weights");
-  if (shape_->policy.resets_local_state()) {
+  if (shape_->policy.resets_local_state() && shape_->policy.carried().optimiser_slots == 0) {
     optimiser_slots_ = MakeVectors(job_.optimiser->slots(), "the optimiser's state");
   }
   optimiser_step_.emplace(spec_.layout, net_->matrices(), job_.optimiser->traits(), backend_);
@@ -113,46 +113,62 @@ void Trainer::Install(const InstallAction& install) {
   }
 }
 
-void Trainer::StartRange(const TrainAction& train) {
-  const std::pair<int64_t, int> wanted{train.round.round, train.partition};
-  if (started_ == wanted) return;
+Range Trainer::SamplesOf(const Part& part) const {
+  return part.ahead ? shape_->plan.AheadSamples(part.round, part.partition)
+                    : shape_->plan.MainSamples(part.round, part.partition);
+}
+
+void Trainer::StartRange(const Part& part) {
+  if (started_ == part) return;
   if (started_) train_->Cancel();
-  train_->Start(train.round.epoch, shape_->plan.PartitionSamples(train.round, train.partition));
+  train_->Start(part.round.epoch, SamplesOf(part));
 }
 
-// Begins to read the data of the computation that most likely follows: the next leased partition,
-// or the first one of the next round. Another order costs time only: StartRange then cancels.
-void Trainer::StartNextRange(const TrainAction& train) {
-  started_.reset();
-  int next = carried_.Next(train.partition);
-  RoundPlan round = train.round;
-  if (next < 0) {
-    if (round.round + 1 >= shape_->plan.rounds()) return;
-    round = shape_->plan.Round(round.round + 1);
-    next = carried_.Next(-1);
+// The part that most likely follows: the front of the partition's next slice, the next leased
+// partition, or the first one of the next round.
+std::optional<Trainer::Part> Trainer::After(const Part& part) const {
+  const JobPlan& plan = shape_->plan;
+  const int64_t round = part.round.round - (part.ahead ? 1 : 0);  // of the block that ends
+  const bool last = round + 1 >= plan.rounds();
+  if (!part.ahead && !last) {
+    const Part front{plan.Round(round + 1), part.partition, true};
+    if (SamplesOf(front).size() > 0) return front;
   }
-  started_ = {round.round, next};
-  train_->Start(round.epoch, shape_->plan.PartitionSamples(round, next));
+  if (const int next = carried_.Next(part.partition); next >= 0) {
+    return Part{plan.Round(round), next, false};
+  }
+  if (last) return std::nullopt;
+  return Part{plan.Round(round + 1), carried_.Next(-1), false};
 }
 
-// Order of the work on the device: copy of the base weights, the steps of the block, coding of the
-// contribution. All of it is queued; the host waits in Net::TakeSums and Contribution::Finish only.
-// Meanwhile the batch stream reads the data of the next computation.
+// Begins to read the data of the part that follows. Another order costs time only: StartRange then
+// cancels.
+void Trainer::StartNextRange(const Part& part) {
+  started_ = After(part);
+  if (started_) train_->Start(started_->round.epoch, SamplesOf(*started_));
+}
+
+// Order of the work on the device: copy of the base weights and the way ahead of them, the steps of
+// the block, coding of the contribution. All of it is queued; the host waits in Net::TakeSums and
+// Contribution::Finish only. Meanwhile the batch stream reads the data of the next computation.
 Result<TrainedBlock> Trainer::Train(const TrainAction& train,
                                     const Contribution::OnCoded& on_coded) {
   PartitionArrays::Arrays& carried = carried_.Of(train.partition);
   const TimeUs begin = clock_->NowUs();
   TrainedBlock block;
-  StartRange(train);
-  StartNextRange(train);
+  const Part part{train.round, train.partition, false};
+  StartRange(part);
+  StartNextRange(part);
   backend_->Copy(base_.data(), static_cast<size_t>(base_.bytes()), weights_.data());
-  if (train.round.local_steps) {
-    backend_->Zero(optimiser_slots_.data(), static_cast<size_t>(optimiser_slots_.bytes()));
+  if (shape_->plan.AheadSamples(train.round, train.partition).size() > 0) {
+    backend_->AddTo(1.0f, carried.ahead.data(), TrainedNumbers(), weights_.data());
+  } else if (train.round.local_steps && shape_->policy.resets_local_state()) {
+    Clear(&OptimiserState(&carried));
   }
   Contribution contribution(*shape_, train.round, train.partition,
                             {base_.data(), weights_.data(), gradients(), carried.residual.data()},
                             backend_);
-  KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(train, on_coded, &carried, &contribution));
+  KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(part, on_coded, &carried, &contribution));
   const TimeUs trained = clock_->NowUs();
   if (block.metrics.samples == 0) {
     block.contributions.resize(shape_->map.chunks().size());
@@ -166,11 +182,39 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train,
     }
     block.contributions = contribution.payloads();
   }
-  if (train.save_state) KUMO_RETURN_IF_ERROR(carried_.AppendTo(carried, shape_->map, &block));
+  if (train.save_state) {
+    KUMO_ASSIGN_OR_RETURN(block.carried, carried_.Copies(carried, shape_->map));
+  }
   block.times.compute_ms = static_cast<double>(trained - begin) * 1e-3;
   block.times.coding_ms = static_cast<double>(clock_->NowUs() - trained) * 1e-3;
   return block;
 }
+
+Result<TrainedAhead> Trainer::TrainAhead(const TrainAheadAction& train) {
+  PartitionArrays::Arrays& carried = carried_.Of(train.partition);
+  const TimeUs begin = clock_->NowUs();
+  const Part part{train.round, train.partition, true};
+  TrainedAhead trained;
+  StartRange(part);
+  StartNextRange(part);
+  if (shape_->policy.resets_local_state()) Clear(&OptimiserState(&carried));
+  Clear(&carried.ahead);
+  backend_->AddTo(-1.0f, weights_.data(), TrainedNumbers(), carried.ahead.data());
+  KUMO_ASSIGN_OR_RETURN(const MetricSums metrics, Minibatches(part, nullptr, &carried, nullptr));
+  trained.samples = metrics.samples;
+  backend_->AddTo(1.0f, weights_.data(), TrainedNumbers(), carried.ahead.data());
+  if (train.save_state) {
+    KUMO_ASSIGN_OR_RETURN(trained.carried, carried_.Copies(carried, shape_->map));
+  }
+  trained.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
+  return trained;
+}
+
+void Trainer::Clear(DeviceArray<float>* array) {
+  backend_->Zero(array->data(), static_cast<size_t>(array->bytes()));
+}
+
+int64_t Trainer::TrainedNumbers() const { return spec_.layout.segment(Segment::kUndecayed).end; }
 
 Result<int> Trainer::LoadNext(BatchStream* stream) {
   KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, stream->Next());
@@ -178,23 +222,23 @@ Result<int> Trainer::LoadNext(BatchStream* stream) {
   return static_cast<int>(minibatch.size);
 }
 
-Result<MetricSums> Trainer::Minibatches(const TrainAction& train,
-                                        const Contribution::OnCoded& on_coded,
+Result<MetricSums> Trainer::Minibatches(const Part& part, const Contribution::OnCoded& on_coded,
                                         PartitionArrays::Arrays* carried,
                                         Contribution* contribution) {
   MetricSums metrics;
   const auto mark = [this](int stage) {
     if (!chunks_of_stage_[stage].empty()) backend_->Mark(stage);
   };
-  const bool steps = train.round.local_steps;
-  const int64_t trained = spec_.layout.segment(Segment::kUndecayed).end;
-  const int64_t block = shape_->plan.PartitionSamples(train.round, train.partition).size();
+  const bool steps = part.round.local_steps;
+  const Range slice = shape_->plan.PartitionSamples(part.round, part.partition);
+  const int64_t before = SamplesOf(part).begin - slice.begin;
   while (true) {
     if (cancelled_) return Aborted("cancelled");
     KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&*train_));
     if (size == 0) break;
-    const BlockStep step = StepAt(experiment_, metrics.samples, block);
-    backend_->SetStep(ParametersOf(experiment_, job_, train, step, !carried->optimiser.empty()));
+    const BlockStep step = StepAt(experiment_, before + metrics.samples, slice.size());
+    backend_->SetStep(ParametersOf(experiment_, job_, part.round, part.partition, step,
+                                   !shape_->policy.resets_local_state()));
     for (size_t stage = 0; !steps && on_coded && stage < chunks_of_stage_.size(); ++stage) {
       const std::vector<int>& chunks = chunks_of_stage_[stage];
       if (!chunks.empty()) contribution->CodeAt(static_cast<int>(stage), chunks, on_coded);
@@ -209,8 +253,9 @@ Result<MetricSums> Trainer::Minibatches(const TrainAction& train,
       backend_->Zero(gradient_sum_.data(), static_cast<size_t>(gradient_sum_.bytes()));
     }
     const float share = static_cast<float>(size) / static_cast<float>(step.samples);
-    backend_->AddTo(share, gradients_.data(), trained, gradient_sum_.data());
-    if (metrics.samples % experiment_.sync.minibatch == 0 || metrics.samples == block) {
+    backend_->AddTo(share, gradients_.data(), TrainedNumbers(), gradient_sum_.data());
+    if (metrics.samples % experiment_.sync.minibatch == 0 ||
+        before + metrics.samples == slice.size()) {
       FinishMinibatch(steps, carried);
     }
   }
@@ -219,14 +264,11 @@ Result<MetricSums> Trainer::Minibatches(const TrainAction& train,
 }
 
 void Trainer::FinishMinibatch(bool steps, PartitionArrays::Arrays* carried) {
-  const int64_t trained = spec_.layout.segment(Segment::kUndecayed).end;
-  backend_->MeasureGradients(gradients(), trained);
+  backend_->MeasureGradients(gradients(), TrainedNumbers());
   if (steps) {
-    float* const slots =
-        carried->optimiser.empty() ? optimiser_slots_.data() : carried->optimiser.data();
-    optimiser_step_->Queue(gradients(), weights_.data(), slots);
+    optimiser_step_->Queue(gradients(), weights_.data(), OptimiserState(carried).data());
   } else {
-    backend_->ScaleGradients(gradients(), trained);
+    backend_->ScaleGradients(gradients(), TrainedNumbers());
   }
 }
 
@@ -290,13 +332,12 @@ BlockStep StepAt(const Experiment& experiment, int64_t trained, int64_t block) {
 }
 
 StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
-                            const TrainAction& train, const BlockStep& minibatch,
+                            const RoundPlan& round, int partition, const BlockStep& minibatch,
                             bool carries_state) {
   const auto& sync = experiment.sync;
-  const RoundPlan& round = train.round;
   StepParameters step;
   const int64_t computed = int64_t{minibatch.minibatch} * sync.minibatch_parts + minibatch.part;
-  step.streams = {experiment.job.seed, static_cast<uint64_t>(train.partition),
+  step.streams = {experiment.job.seed, static_cast<uint64_t>(partition),
                   static_cast<uint64_t>(round.round), static_cast<uint64_t>(computed)};
   step.optimiser = job.optimiser.get();
   // All partitions advance together: the position counts the samples of all of them.

@@ -7,6 +7,11 @@
 // and one for the sum of gradients if minibatches are computed in parts. The steps of a block are
 // queued on the device; the host waits only for the end of the block.
 //
+// Training ahead (sync.overlap). A block ends at weights y, which make the contribution. The
+// partition goes on from there to z, and carries z - y. When the next version s has arrived, the
+// rest of its slice is trained from s + (z - y): so each step is in one contribution. Running
+// statistics are not carried.
+//
 // Used by one thread at a time: the service runs all calls on its compute thread, in order.
 #pragma once
 
@@ -66,6 +71,9 @@ class Trainer {
   // block contains them too. FailedPrecondition, naming round, partition and tensor, if an element
   // of the contribution is not finite or saturates its codec permanently.
   Result<TrainedBlock> Train(const TrainAction& train, const Contribution::OnCoded& on_coded);
+  // Trains the front of the partition's next slice, from the end of the block that was trained just
+  // before. Requires that this front is not empty. Errors: of the data or the device.
+  Result<TrainedAhead> TrainAhead(const TrainAheadAction& train);
   Result<MetricSums> Evaluate(const EvaluateAction& evaluate);
   void Drop(int partition) { carried_.Drop(partition); }
   // Ends the current and later computations at their next minibatch with Aborted. Any thread may
@@ -84,12 +92,29 @@ class Trainer {
 
   // `count` consecutive vectors of the layout; `what` names them in an out-of-memory message.
   DeviceArray<float> MakeVectors(int count, const std::string& what) const;
-  void StartRange(const TrainAction& train);
-  void StartNextRange(const TrainAction& train);
+  // A part of a partition's slice whose minibatches are trained one after the other.
+  struct Part {
+    RoundPlan round;
+    int partition = 0;
+    bool ahead = false;  // the front of the slice; else the rest
+    bool operator==(const Part& other) const {
+      return round.round == other.round.round && partition == other.partition &&
+             ahead == other.ahead;
+    }
+  };
+  Range SamplesOf(const Part& part) const;
+  std::optional<Part> After(const Part& part) const;
+  void StartRange(const Part& part);
+  void StartNextRange(const Part& part);
   // Loads the stream's next minibatch into the net. Returns its size; 0 at the end of the range.
   Result<int> LoadNext(BatchStream* stream);
-  Result<MetricSums> Minibatches(const TrainAction& train, const Contribution::OnCoded& on_coded,
+  // contribution: null for minibatches ahead.
+  Result<MetricSums> Minibatches(const Part& part, const Contribution::OnCoded& on_coded,
                                  PartitionArrays::Arrays* carried, Contribution* contribution);
+  // The local optimiser's state while a partition's block is trained.
+  DeviceArray<float>& OptimiserState(PartitionArrays::Arrays* carried) {
+    return carried->optimiser.empty() ? optimiser_slots_ : carried->optimiser;
+  }
   bool in_parts() const { return experiment_.sync.minibatch_parts > 1; }
   // Of a whole minibatch.
   float* gradients() { return in_parts() ? gradient_sum_.data() : gradients_.data(); }
@@ -97,6 +122,9 @@ class Trainer {
   void FinishMinibatch(bool steps, PartitionArrays::Arrays* carried);
   Result<MetricSums> EvaluateRange(Range samples, float* weights);
   std::string TensorAt(int64_t position) const;
+  void Clear(DeviceArray<float>* array);
+  // Numbers of the weights that are trained, at the front of the layout.
+  int64_t TrainedNumbers() const;
 
   const Experiment experiment_;
   const Clock* const clock_;
@@ -110,11 +138,11 @@ class Trainer {
   std::vector<std::vector<int>> chunks_of_stage_;
 
   std::optional<BatchStream> train_, validation_;
-  std::optional<std::pair<int64_t, int>> started_;  // round and partition whose reading has begun
+  std::optional<Part> started_;  // whose reading has begun
 
   DeviceArray<float> base_, weights_, gradients_, evaluated_;
   DeviceArray<float> gradient_sum_;     // over the parts of a minibatch; empty if there is one part
-  DeviceArray<float> optimiser_slots_;  // all slots, if they are reset with each block
+  DeviceArray<float> optimiser_slots_;  // all slots, if no state goes on from block to block
   std::optional<WeightStep> optimiser_step_;
   std::atomic<bool> cancelled_{false};
   PartitionArrays carried_;  // of the leased partitions
@@ -128,10 +156,10 @@ struct BlockStep {
 };
 // The part that begins after `trained` samples of a block of `block` samples.
 BlockStep StepAt(const Experiment& experiment, int64_t trained, int64_t block);
-// Returns the parameters of a training step. carries_state: the local optimiser's state continues
-// from the previous block.
+// Returns the parameters of a partition's training step. carries_state: the local optimiser's state
+// continues from the previous block.
 StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
-                            const TrainAction& train, const BlockStep& minibatch,
+                            const RoundPlan& round, int partition, const BlockStep& minibatch,
                             bool carries_state);
 
 // Returns, by stage of the net's backward pass (`stages`: ranges of tensors), the chunks whose

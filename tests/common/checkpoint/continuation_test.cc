@@ -160,6 +160,13 @@ TEST(Continuation, FewerEpochsThanWereTrainedAreRefused) {
               HasSubstr("job.epochs = 1"));
 }
 
+// Nothing is trained ahead over the end of an epoch.
+TEST(Continuation, AnotherOverlapBeginsWithAnEpoch) {
+  EXPECT_EQ(Refusal([](Experiment* e) { e->sync.overlap = 1; }, kEpochsEnd), "");
+  EXPECT_THAT(Refusal([](Experiment* e) { e->sync.overlap = 1; }, kWithin),
+              HasSubstr("sync.overlap 0 -> 1: it changes the current epoch"));
+}
+
 TEST(Continuation, AnotherSeedBeginsWithAnEpoch) {
   EXPECT_EQ(Refusal([](Experiment* e) { e->job.seed = 5; }, kEpochsEnd), "");
   EXPECT_THAT(Refusal([](Experiment* e) { e->job.seed = 5; }, kWithin), HasSubstr("job.seed"));

@@ -15,7 +15,8 @@ std::string Describe(const PlanSettings& s) {
   return (s.mode == SyncMode::kBlock ? "block" : "gradient") + std::string(", samples ") +
          std::to_string(s.train_samples) + ", partitions " + std::to_string(s.partitions) +
          ", minibatch " + std::to_string(s.minibatch) + ", block " + std::to_string(s.block) +
-         ", warm-up " + std::to_string(s.warmup_samples) + ", epochs " + std::to_string(s.epochs) +
+         ", overlap " + std::to_string(s.overlap) + ", warm-up " +
+         std::to_string(s.warmup_samples) + ", epochs " + std::to_string(s.epochs) +
          ", evaluate every " + std::to_string(s.evaluate_every_epochs);
 }
 
@@ -28,6 +29,7 @@ PlanSettings RandomSettings(Rng* rng) {
   s.partitions = 1 + static_cast<int>(rng->NextBelow(9));
   s.minibatch = 1 + static_cast<int>(rng->NextBelow(17));
   s.block = 1 + static_cast<int>(rng->NextBelow(7));
+  s.overlap = static_cast<int>(rng->NextBelow(s.block));
   s.epochs = 1 + static_cast<int>(rng->NextBelow(5));
   s.evaluate_every_epochs = static_cast<int>(rng->NextBelow(4));
   if (rng->NextBelow(2)) {
@@ -64,6 +66,35 @@ TEST(JobPlan, RoundsAndPartitionsVisitEachSampleOfEachEpochOnce) {
       ASSERT_EQ(next, round.samples.end);
     }
     for (const auto& epoch : visits) ASSERT_THAT(epoch, testing::Each(1));
+  });
+}
+
+TEST(JobPlan, TheFrontOfASliceIsTrainedAheadWithinAnEpochOfBlocks) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    for (int64_t r = 0; r < plan.rounds(); ++r) {
+      const RoundPlan round = plan.Round(r);
+      const RoundPlan before = r > 0 ? plan.Round(r - 1) : RoundPlan();
+      const bool follows = before.local_steps && before.epoch == round.epoch;
+      const int64_t wanted = follows ? int64_t{s.overlap} * s.minibatch : 0;
+      int64_t measured = 0;
+      for (int p = 0; p < s.partitions; ++p) {
+        const Range slice = plan.PartitionSamples(round, p);
+        const Range ahead = plan.AheadSamples(round, p);
+        const Range main = plan.MainSamples(round, p);
+        ASSERT_EQ(ahead.begin, slice.begin);
+        ASSERT_EQ(ahead.end, main.begin);
+        ASSERT_EQ(main.end, slice.end);
+        ASSERT_EQ(main.size() == 0, slice.size() == 0);
+        ASSERT_EQ(ahead.size() % s.minibatch, 0);
+        ASSERT_LE(ahead.size(), wanted);
+        // A slice that is long enough has all of it.
+        if (slice.size() > wanted) {
+          ASSERT_EQ(ahead.size(), wanted);
+        }
+        measured += main.size();
+      }
+      ASSERT_EQ(plan.MeasuredSamples(round), measured);
+    }
   });
 }
 

@@ -39,6 +39,19 @@ TEST(RoundPolicy, PartitionsCarryTheResidualAndTheOptimiserStateThatIsNotReset) 
   EXPECT_FALSE(RoundPolicy(e).resets_local_state());  // the servers' optimiser steps
 }
 
+TEST(RoundPolicy, WhoTrainsAheadCarriesItsWayAndItsOptimisersState) {
+  Experiment e;
+  e.sync.mode = SyncMode::kBlock;
+  e.sync.push_codec = CodecId::kOneBit;
+  e.sync.overlap = 2;
+  EXPECT_EQ(RoundPolicy(e).carried(),
+            (CarriedArrays{.residual = 1, .ahead = 1, .optimiser_slots = 1}));
+  EXPECT_EQ(RoundPolicy(e).carried().first_slot(), 2);
+  EXPECT_TRUE(RoundPolicy(e).resets_local_state());
+  e.sync.mode = SyncMode::kGradient;
+  EXPECT_EQ(RoundPolicy(e).carried(), CarriedArrays{.residual = 1});
+}
+
 TEST(RoundPolicy, WarmUpsAndStatisticsGoInFullPrecision) {
   Experiment e;
   e.sync.push_codec = CodecId::kOneBit;

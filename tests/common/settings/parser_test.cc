@@ -426,6 +426,7 @@ TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {
     drawn.data.mixup = 0;
     drawn.data.crop_aspect = {0.5, 2};
     drawn.sync.minibatch_parts = 1;
+    drawn.sync.overlap = std::min(drawn.sync.overlap, drawn.sync.block - 1);
     drawn.sync.warmup_samples = 0;
     drawn.schedule.final_rate = drawn.block_schedule.final_rate = 0;
     drawn.schedule.warmup = 0;

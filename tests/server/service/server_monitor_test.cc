@@ -15,6 +15,7 @@ using testing::Not;
 RoundClosedAction Round(int64_t round, int64_t samples, double loss_sum) {
   RoundClosedAction closed;
   closed.round = round;
+  closed.samples = samples;
   closed.metrics = test::LossAndAccuracy();
   closed.sums = test::SumsOf(samples, loss_sum, 0);
   return closed;

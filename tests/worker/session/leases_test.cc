@@ -1,6 +1,7 @@
 #include "worker/session/leases.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -107,7 +108,7 @@ TEST_F(LeasesTest, AHelpersPartitionIsNeitherTheTargetWhenDoneNorClaimed) {
   leases_.Find(0)->round = 1;
   EXPECT_EQ(leases_.TargetRound(), 3);
   wire::Hello hello;
-  leases_.Claim(OpenRequests(1), &hello);
+  leases_.Claim(OpenRequests(1), std::nullopt, &hello);
   ASSERT_EQ(hello.claims_size(), 1);
   EXPECT_EQ(hello.claims(0).partition(), 1);
 }
@@ -126,7 +127,7 @@ TEST_F(LeasesTest, WhatIsOnItsWayOfAPartitionThatWasHereIsSaidInTheHello) {
   }
   leases_.OnOrders(4, Orders({{1, 0}}));
   wire::Hello hello;
-  leases_.Claim(requests, &hello);
+  leases_.Claim(requests, std::nullopt, &hello);
   ASSERT_EQ(hello.hands_over_size(), 1);
   EXPECT_EQ(hello.hands_over(0).partition(), 2);
   EXPECT_EQ(hello.hands_over(0).version(), 4);

@@ -173,7 +173,7 @@ class Script {
       TrainedBlock block;
       block.times = times;
       const int64_t samples =
-          session_.shape().plan.PartitionSamples(asked.round, asked.partition).size();
+          session_.shape().plan.MainSamples(asked.round, asked.partition).size();
       block.metrics.samples = samples;
       for (const Chunk& chunk : map().chunks()) {
         const Codec& codec = session_.shape().policy.PushCodec(asked.round, chunk.segment);
@@ -186,6 +186,16 @@ class Script {
         }
       }
       Take(session_.OnTrained(std::move(block), now));
+    } else if (ahead) {
+      const TrainAheadAction asked = *std::exchange(ahead, std::nullopt);
+      TrainedAhead front;
+      const int arrays = session_.shape().policy.carried().count();
+      for (const Chunk& chunk : map().chunks()) {
+        for (int i = 0; asked.save_state && chunk.trained() && i < arrays; ++i) {
+          front.carried.push_back({chunk.index, i, Bytes(chunk.range.size() * 4)});
+        }
+      }
+      Take(session_.OnTrainedAhead(std::move(front), now));
     } else if (evaluate) {
       evaluate.reset();
       Take(session_.OnEvaluated(MetricSums(), now));
@@ -213,6 +223,11 @@ class Script {
         train = *t;
         trained.emplace_back(t->round.round, t->partition);
       }
+      if (auto* t = std::get_if<TrainAheadAction>(&action)) {
+        ExpectIdle();
+        ahead = *t;
+        trained_ahead.emplace_back(t->round.round, t->partition);
+      }
       if (auto* e = std::get_if<EvaluateAction>(&action)) {
         ExpectIdle();
         evaluate = *e;
@@ -226,7 +241,7 @@ class Script {
     }
   }
   // One computation at a time.
-  void ExpectIdle() { EXPECT_FALSE(initialise || train || evaluate); }
+  void ExpectIdle() { EXPECT_FALSE(initialise || train || ahead || evaluate); }
   int CountSent(wire::Type type) const {
     return static_cast<int>(std::count_if(
         sent.begin(), sent.end(), [&](const auto& s) { return s.message.header.type() == type; }));
@@ -243,11 +258,13 @@ class Script {
   std::deque<SendToServerAction> sent;
   std::vector<SendToServerAction> log;  // what Run answered, or kept waiting
   std::vector<std::pair<int, wire::Vector>> installs;
-  std::vector<std::pair<int64_t, int>> trained, evaluated;  // round or version, partition
+  // Round or version, and partition.
+  std::vector<std::pair<int64_t, int>> trained, trained_ahead, evaluated;
   std::vector<int> dropped;
   std::set<int> adopted;
   bool initialise = false;
   std::optional<TrainAction> train;
+  std::optional<TrainAheadAction> ahead;
   std::optional<EvaluateAction> evaluate;
   std::optional<Status> left;
   BlockTimes times;  // of the blocks that are trained

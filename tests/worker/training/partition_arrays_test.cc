@@ -15,14 +15,6 @@ namespace {
 
 class PartitionArraysTest : public testing::Test {
  protected:
-  // What of a partition a block carries, taken over by another worker.
-  static AdoptAction AsAdopted(int partition, const TrainedBlock& block) {
-    AdoptAction adopt{partition, {}};
-    for (const CarriedArray& array : block.carried) {
-      adopt.arrays.push_back({array.chunk, array.index, array.payload});
-    }
-    return adopt;
-  }
   static std::vector<float> Numbers(std::span<const float> span) {
     return {span.begin(), span.end()};
   }
@@ -33,23 +25,24 @@ class PartitionArraysTest : public testing::Test {
 };
 
 TEST_F(PartitionArraysTest, WhatIsHandedOverIsWhatIsTakenOver) {
-  PartitionArrays giver({.residual = 1, .optimiser_slots = 2}, &layout_, backend_.get());
-  PartitionArrays taker({.residual = 1, .optimiser_slots = 2}, &layout_, backend_.get());
-  EXPECT_EQ(giver.count(), 3);
+  const CarriedArrays carried{.residual = 1, .ahead = 1, .optimiser_slots = 2};
+  PartitionArrays giver(carried, &layout_, backend_.get());
+  PartitionArrays taker(carried, &layout_, backend_.get());
+  EXPECT_EQ(giver.count(), 4);
   giver.Adopt({4, {}}, map_);
   PartitionArrays::Arrays& given = giver.Of(4);
   const int64_t size = layout_.size();
   std::iota(given.residual.data(), given.residual.data() + size, 1.0f);
+  std::iota(given.ahead.data(), given.ahead.data() + size, 2e4f);
   std::iota(given.optimiser.data(), given.optimiser.data() + 2 * size, 1e4f);
-  TrainedBlock block;
-  ASSERT_TRUE(giver.AppendTo(given, map_, &block).ok());
-  taker.Adopt(AsAdopted(4, block), map_);
+  taker.Adopt({4, giver.Copies(given, map_).value()}, map_);
   const PartitionArrays::Arrays& taken = taker.Of(4);
   for (const Chunk& chunk : map_.chunks()) {
     for (int64_t i = chunk.range.begin; i < chunk.range.end; ++i) {
       // Nothing is trained of the statistics, so that nothing is carried.
       const bool trained = chunk.segment != Segment::kStatistics;
       ASSERT_EQ(taken.residual.data()[i], trained ? given.residual.data()[i] : 0) << i;
+      ASSERT_EQ(taken.ahead.data()[i], trained ? given.ahead.data()[i] : 0) << i;
       for (const int64_t slot : {int64_t{0}, size}) {
         ASSERT_EQ(taken.optimiser.data()[slot + i], trained ? given.optimiser.data()[slot + i] : 0);
       }
@@ -77,10 +70,8 @@ TEST_F(PartitionArraysTest, WhatIsNotNamedIsZeroAndOneThatHasGoneIsForgotten) {
 TEST_F(PartitionArraysTest, WhereNothingIsCarriedNothingIsHandedOver) {
   PartitionArrays arrays({}, &layout_, backend_.get());
   arrays.Adopt({0, {}}, map_);
-  TrainedBlock block;
-  ASSERT_TRUE(arrays.AppendTo(arrays.Of(0), map_, &block).ok());
   EXPECT_EQ(arrays.count(), 0);
-  EXPECT_TRUE(block.carried.empty());
+  EXPECT_TRUE(arrays.Copies(arrays.Of(0), map_)->empty());
 }
 
 }  // namespace
