@@ -197,7 +197,9 @@ void Cluster::LoseDisk() {
   const int index = first + static_cast<int>(rng_.NextBelow(settings_.servers - first));
   KillServer(index);
   // Its process may have left; what it writes until it is started again is lost, too.
-  if (!servers_[index]->alive) disk_->own[index] = nullptr;
+  if (servers_[index]->alive) return;
+  disk_->own[index] = nullptr;
+  result_.lost_disk = index;
 }
 
 // As the recorder does.

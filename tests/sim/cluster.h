@@ -123,6 +123,7 @@ struct SimResult {
   TimeUs done = 0;                       // the last checkpoint or evaluation
   TimeUs ended = 0;                      // server 0 left
   std::vector<std::string> left_behind;  // processes that had not left when server 0 did
+  int lost_disk = -1;                    // server whose own disk was lost; -1: none was
   int64_t messages = 0;
   // With SimSettings::hashes_messages a fingerprint of all messages that were sent: time, sender,
   // receiver, all fields of the header, and payload. Of a text for people (a failure, a reason, the

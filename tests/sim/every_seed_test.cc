@@ -123,12 +123,12 @@ void CheckEvaluations(const SimResult& result, const Disk& disk,
   }
 }
 
-// Server 0's disk was lost before server 1 had a copy of what only that disk had: the job says so.
-bool IsWithoutADisk(const SimSettings& settings, const SimResult& result) {
-  return settings.faults.disk_losses > 0 && result.violations.empty() &&
+// Server 0's disk was lost before the others had copies of what only that disk had: its file, or
+// the manifest, without which another server does not offer its own file. The job names the file.
+bool IsWithoutADisk(const SimResult& result) {
+  return result.lost_disk == 0 && result.violations.empty() &&
          result.status.code() == StatusCode::kFailedPrecondition &&
-         result.status.message().find("no server's disk has its file shard-00") !=
-             std::string::npos;
+         result.status.message().find("no server's disk has its file") != std::string::npos;
 }
 
 // Runs a job to its end, stops and all; whether everything held.
@@ -144,7 +144,7 @@ bool Holds(const SimSettings& settings, std::string* why) {
     std::printf("seed %llu: messages %016llx\n", static_cast<unsigned long long>(settings.seed),
                 static_cast<unsigned long long>(result.messages_hash));
   }
-  if (IsWithoutADisk(settings, result)) return true;
+  if (IsWithoutADisk(result)) return true;
   std::vector<Point> curve = Curve(result);
   std::vector<std::string> violations = result.violations;
   // Stopped, or its last checkpoint could not be saved: goes on from what was saved. Any other end
