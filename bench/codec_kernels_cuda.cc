@@ -31,14 +31,11 @@ class CudaCodecKernels final : public CodecKernels {
     Check(cudaMemcpy(x_.get(), numbers.data(), numbers.size_bytes(), cudaMemcpyHostToDevice));
     Check(cudaMemset(residual_.get(), 0, numbers.size_bytes()));
     Check(cudaMemset(first_bad_.get(), 0xFF, sizeof(unsigned long long)));
-    const cuda::EncodeJob jobs[] = {
-        {x_.get(), nullptr, nullptr, n_, code_.get(), first_bad_.get(), 0},
-        {x_.get(), nullptr, residual_.get(), n_, code_.get(), first_bad_.get(), 0}};
-    Check(cudaMemcpy(jobs_.get(), jobs, sizeof(jobs), cudaMemcpyHostToDevice));
   }
 
   void Encode(const Codec& codec, bool feedback) override {
     if (!status_.ok()) return;
+    if (jobs_are_of_ != &codec) MakeJobs(codec);
     const auto group = static_cast<int64_t>(codec.group());
     Check(cuda::Encode(launch_, codec, jobs_.get() + (feedback ? 1 : 0), 1,
                        (n_ + group - 1) / group));
@@ -58,6 +55,15 @@ class CudaCodecKernels final : public CodecKernels {
     Check(cudaMalloc(&memory, bytes));
     *to->receive() = static_cast<T*>(memory);
   }
+  void MakeJobs(const Codec& codec) {
+    jobs_are_of_ = &codec;
+    const cuda::EncodeJob plain{
+        x_.get(), nullptr, nullptr, n_, code_.get(), first_bad_.get(), 0, {}, codec.settings()};
+    cuda::EncodeJob feedback = plain;
+    feedback.residual = residual_.get();
+    const cuda::EncodeJob jobs[] = {plain, feedback};
+    Check(cudaMemcpy(jobs_.get(), jobs, sizeof(jobs), cudaMemcpyHostToDevice));
+  }
   void Check(cudaError_t code) {
     if (code != cudaSuccess && status_.ok()) {
       status_ = Internal(std::string("CUDA: ") + cudaGetErrorString(code));
@@ -72,6 +78,7 @@ class CudaCodecKernels final : public CodecKernels {
   Memory<std::byte> code_;
   Memory<unsigned long long> first_bad_;
   Memory<cuda::EncodeJob> jobs_;  // without and with error feedback
+  const Codec* jobs_are_of_ = nullptr;
   Status status_;
 };
 

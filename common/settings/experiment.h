@@ -9,8 +9,6 @@
 // their settings refuse each other. The others may differ from run to run.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -117,17 +115,12 @@ struct Experiment {
     double topk_percent = 1;
     CodecId topk_values = CodecId::kInt8;
 
-    const Codec& PushCodec() const { return CodecOf(push_codec, SettingsOfCodecs()); }
-    const Codec& PullCodec() const { return CodecOf(pull_codec, SettingsOfCodecs()); }
-    CodecSettings SettingsOfCodecs() const {
-      const auto kept = static_cast<int>(std::lround(topk_percent * 40.96));
-      return {static_cast<float>(push_threshold), std::clamp(kept, 1, 4096), topk_values};
-    }
+    const Codec& PushCodec() const;
+    const Codec& PullCodec() const;
+    CodecSettings SettingsOfCodecs() const;
     // Numbers of which chunks are multiples, so that codecs give the same bits on any number of
     // servers.
-    int64_t ChunkUnit() const {
-      return static_cast<int64_t>(std::max(PushCodec().group(), PullCodec().group()));
-    }
+    int64_t ChunkUnit() const;
   } sync;
 
   BlockRuleSettings block;          // [block] (result)

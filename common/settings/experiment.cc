@@ -1,0 +1,21 @@
+#include "common/settings/experiment.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kumo {
+
+CodecSettings Experiment::Sync::SettingsOfCodecs() const {
+  const auto kept = static_cast<int>(std::lround(topk_percent * 40.96));
+  return {static_cast<float>(push_threshold), std::clamp(kept, 1, 4096), topk_values};
+}
+
+const Codec& Experiment::Sync::PushCodec() const { return CodecOf(push_codec, SettingsOfCodecs()); }
+
+const Codec& Experiment::Sync::PullCodec() const { return CodecOf(pull_codec, SettingsOfCodecs()); }
+
+int64_t Experiment::Sync::ChunkUnit() const {
+  return static_cast<int64_t>(std::max(PushCodec().group(), PullCodec().group()));
+}
+
+}  // namespace kumo
