@@ -100,7 +100,7 @@ Result<std::unique_ptr<Trainer>> MakeTrainer(const JobMemory& memory, const Expe
 JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment, int columns) {
   const Datasets& data = trainer.datasets();
   const ParameterLayout& layout = trainer.spec().layout;
-  const ShardMap map = ShardMap::Of(experiment, layout, /*servers=*/1);
+  const ShardMap map = ShardMapFor(experiment, layout, /*servers=*/1);
   int64_t parameters = 0;
   int64_t frozen = 0;
   for (const TensorSpec& tensor : layout.tensors()) {

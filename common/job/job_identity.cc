@@ -170,6 +170,11 @@ Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
   return JobPlan::Make(plan);
 }
 
+ShardMap ShardMapFor(const Experiment& experiment, const ParameterLayout& layout, int servers) {
+  return ShardMap(layout, servers, experiment.cluster.chunk_kib * 1024,
+                  experiment.sync.ChunkUnit());
+}
+
 wire::Hello HelloOf(const JobIdentity& identity, const ProcessIdentity& process) {
   wire::Hello hello;
   hello.set_job_name(identity.job_name);

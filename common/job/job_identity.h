@@ -13,6 +13,7 @@
 #include "common/job/metric_list.h"
 #include "common/job/parameter_layout.h"
 #include "common/job/process_identity.h"
+#include "common/job/shard_map.h"
 #include "common/settings/experiment.h"
 #include "proto/wire.pb.h"
 
@@ -68,6 +69,8 @@ wire::JobSpec SpecToWire(const JobSpec& spec);
 
 // The plan, which every process works out for itself.
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec);
+// The shard map, likewise. Requires 1 <= servers <= kMaxServers.
+ShardMap ShardMapFor(const Experiment& experiment, const ParameterLayout& layout, int servers);
 
 // A hello with the job, for CheckHello, and the sender; the role sets the other fields.
 wire::Hello HelloOf(const JobIdentity& identity, const ProcessIdentity& process);

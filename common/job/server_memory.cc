@@ -39,7 +39,7 @@ int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters) {
 }
 
 MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int servers) {
-  const ShardMap map = ShardMap::Of(experiment, spec.layout, std::clamp(servers, 1, kMaxServers));
+  const ShardMap map = ShardMapFor(experiment, spec.layout, std::clamp(servers, 1, kMaxServers));
   const int64_t part = LargestPart(map);
   const RoundPolicy policy(experiment);
   const int64_t slots = policy.rule_slots();

@@ -9,11 +9,6 @@ namespace {
 constexpr int64_t kMaxChunks = 1 << 16;
 }  // namespace
 
-ShardMap ShardMap::Of(const Experiment& experiment, const ParameterLayout& layout, int servers) {
-  return ShardMap(layout, servers, experiment.cluster.chunk_kib * 1024,
-                  experiment.sync.ChunkUnit());
-}
-
 ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes, int64_t unit) {
   CHECK_GE(servers, 1);
   CHECK_LE(servers, kMaxServers);

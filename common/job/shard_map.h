@@ -14,7 +14,6 @@
 
 #include "common/codec/codec.h"
 #include "common/job/parameter_layout.h"
-#include "common/settings/experiment.h"
 
 namespace kumo {
 
@@ -38,8 +37,6 @@ class ShardMap {
   // chunk_bytes > 0.
   ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes,
            int64_t unit = int64_t{Codec::kBucket});
-  // Of a job.
-  static ShardMap Of(const Experiment& experiment, const ParameterLayout& layout, int servers);
 
   int servers() const { return static_cast<int>(first_chunk_.size()) - 1; }
   const std::vector<Chunk>& chunks() const { return chunks_; }

@@ -52,7 +52,7 @@ Status ShardHost::LearnSpec(const wire::JobSpec& wire_spec,
                               std::to_string(plan.rounds()) + " rounds with these data" +
                               kStartElsewhere);
   }
-  const ShardMap map = ShardMap::Of(experiment_, spec.layout, servers_);
+  const ShardMap map = ShardMapFor(experiment_, spec.layout, servers_);
   role_->OnSpec(plan, map, spec);
   plan_ = std::move(plan);
   spec_ = std::move(spec);

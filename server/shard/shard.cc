@@ -12,7 +12,7 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardPlace& place, const Experi
                                            const JobPlan& plan, const JobSpec& spec,
                                            VersionObserver observer) {
   const int64_t chunk_bytes = experiment.cluster.chunk_kib * 1024;
-  ShardMap map = ShardMap::Of(experiment, spec.layout, place.servers);
+  ShardMap map = ShardMapFor(experiment, spec.layout, place.servers);
   KUMO_ASSIGN_OR_RETURN(RoundMath math,
                         RoundMath::Make(experiment, plan, spec, map.ServerBytes(place.index)));
   std::optional<ReplicaSender> replica_sender;

@@ -6,7 +6,7 @@ Result<JobShape> JobShape::Make(const Experiment& experiment, const JobSpec& spe
   JobShape shape;
   KUMO_ASSIGN_OR_RETURN(shape.plan, PlanFor(experiment, spec));
   shape.policy = RoundPolicy(experiment);
-  shape.map = ShardMap::Of(experiment, spec.layout, servers);
+  shape.map = ShardMapFor(experiment, spec.layout, servers);
   return shape;
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/base/rng.h"
 #include "common/codec/codec.h"
+#include "common/job/job_identity.h"
 
 namespace kumo {
 namespace {
@@ -175,7 +176,7 @@ TEST(ShardMap, ChunksAreMultiplesOfWhatTheCodecsTakeAtATime) {
       experiment.sync.push_codec = pulls ? CodecId::kFp32 : codec;
       experiment.sync.pull_codec = pulls ? codec : CodecId::kFp32;
       for (const int servers : {1, 2, 7, 30}) {
-        const ShardMap map = ShardMap::Of(experiment, layout, servers);
+        const ShardMap map = ShardMapFor(experiment, layout, servers);
         for (const Chunk& chunk : map.chunks()) {
           const int64_t size = chunk.range.size();
           const int64_t group = static_cast<int64_t>(CodecOf(codec).group());
