@@ -4,6 +4,8 @@
 
 #include <glog/logging.h>
 
+#include "common/settings/experiment.h"
+
 namespace kumo {
 namespace {
 constexpr int64_t kMaxChunks = 1 << 16;
