@@ -237,7 +237,11 @@ void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive
   header.set_round(version);
   const Codec* const codec = asked->coded ? math_->policy().PullCodec(chunk_.segment) : nullptr;
   const bool difference = codec != nullptr && !codec->codes_weights();
-  if (pull.vector == wire::START && codec != nullptr && (!difference || pull.base == version - 1)) {
+  if (chunk_.frozen() && pull.base >= 0) {  // the peer has these numbers
+    header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
+    header.set_base(pull.base);
+  } else if (pull.vector == wire::START && codec != nullptr &&
+             (!difference || pull.base == version - 1)) {
     header.set_codec(static_cast<uint32_t>(codec->id()));
     if (difference) header.set_base(pull.base);
     reply.message.payload = {asked->coded, std::as_const(*asked->coded).span()};

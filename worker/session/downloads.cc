@@ -16,7 +16,12 @@ bool WeightDownload::OnChunk(const wire::Header& asked, const Message& message) 
   }
   if (header.has_base() && header.base() != asked.base()) return false;
   const Codec* const codec = shape_->policy.FindPullCodec(header.codec());
-  const size_t numbers = shape_->map.chunks()[header.chunk()].range.size();
+  const Chunk& chunk = shape_->map.chunks()[header.chunk()];
+  const size_t numbers = chunk.range.size();
+  if (chunk.frozen() && header.has_base() && message.payload.empty()) {
+    sides_[header.vector()].arrived.push_back(message);
+    return true;
+  }
   if (codec == nullptr || codec->codes_weights() == header.has_base() ||
       message.payload.bytes.size() != codec->EncodedBytes(numbers)) {
     LOG(WARNING) << "chunk " << header.chunk() << " arrived with " << message.payload.bytes.size()
@@ -35,9 +40,11 @@ void WeightDownload::Install(const Message& message, Side* side, Reached* reache
   if (installed == header.round()) return;
   installed = header.round();
   if (side->asked == header.round()) --side->missing;
-  const Codec* const codec = shape_->policy.FindPullCodec(header.codec());
-  context->Do(
-      InstallAction{header.chunk(), header.vector(), header.has_base(), codec, message.payload});
+  if (!message.payload.empty()) {  // else as the version before
+    const Codec* const codec = shape_->policy.FindPullCodec(header.codec());
+    context->Do(
+        InstallAction{header.chunk(), header.vector(), header.has_base(), codec, message.payload});
+  }
   if (header.chunk() != 0 || header.vector() != wire::START) return;
   save_ = header.save();
   reached->stop = header.stop();
@@ -69,8 +76,6 @@ void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepCont
   side.missing = 0;
   for (const Chunk& chunk : shape_->map.chunks()) {
     int64_t& installed = side.installed[chunk.index];
-    // All versions of a frozen chunk are alike. Chunk 0 brings the directive of each round.
-    if (chunk.frozen() && chunk.index != 0 && installed >= 0) installed = version;
     if (installed == version) continue;
     ++side.missing;
     wire::Header header;
@@ -78,9 +83,10 @@ void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepCont
     header.set_vector(vector);
     header.set_chunk(chunk.index);
     header.set_round(version);
-    if (shape_->policy.pulls_differences() && vector == wire::START && installed >= 0) {
-      header.set_base(installed);
-    }
+    // The numbers of a frozen chunk never change, but its version is waited for as any other's: a
+    // push to a round that the chunk has not reached would be refused.
+    const bool difference = shape_->policy.pulls_differences() && vector == wire::START;
+    if ((difference || chunk.frozen()) && installed >= 0) header.set_base(installed);
     context->Ask(chunk.server, std::move(header));
   }
 }

@@ -104,7 +104,11 @@ class Script {
         header.set_save(asked.chunk() == 0 && save_at.contains(asked.round()));
         header.set_stop(asked.chunk() == 0 && asked.round() == stop_at);
         header.set_move(asked.chunk() == 0 && asked.round() == move_at);
-        reply.payload = Bytes(map().chunks()[asked.chunk()].range.size() * 4);
+        if (map().chunks()[asked.chunk()].frozen() && asked.has_base()) {
+          header.set_base(asked.base());
+        } else {
+          reply.payload = Bytes(map().chunks()[asked.chunk()].range.size() * 4);
+        }
         break;
       case wire::GET_STATE:
         header.set_type(wire::STATE);

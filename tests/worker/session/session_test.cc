@@ -56,7 +56,9 @@ TEST(Session, ComputesAndPushesEachBlockOnceAndEvaluatesEachEpoch) {
   }
 }
 
-TEST(Session, FrozenChunksArePulledOnce) {
+// Each version of them is waited for: a server may be behind with any chunk, and would refuse
+// contributions to later rounds.
+TEST(Session, NumbersOfFrozenChunksArePulledOnceAndTheirVersionsWithEachRound) {
   SessionSettings settings = SmallSettings();
   settings.spec.layout = ParameterLayout::Make({{"a", {600}, Segment::kDecayed, {.rate = 0}},
                                                 {"b", {10}, Segment::kDecayed},
@@ -66,14 +68,22 @@ TEST(Session, FrozenChunksArePulledOnce) {
   script.Join();
   script.Order({{0, 0}, {1, 0}, {2, 0}});
   script.Run();
-  std::map<int, int> pulls;
+  std::map<int, int> pulls, with_base, installs;
   for (const auto& send : script.log) {
     const wire::Header& header = send.message.header;
-    if (header.type() == wire::PULL) ++pulls[header.chunk()];
+    if (header.type() != wire::PULL) continue;
+    ++pulls[header.chunk()];
+    if (header.has_base()) {
+      EXPECT_EQ(header.base(), header.round() - 1);
+      ++with_base[header.chunk()];
+    }
   }
+  for (const auto& [chunk, vector] : script.installs) ++installs[chunk];
   ASSERT_EQ(script.map().chunks().size(), 4u);
   for (const Chunk& chunk : script.map().chunks()) {
-    EXPECT_EQ(pulls[chunk.index], chunk.frozen() ? 1 : 9) << "8 rounds, and the last evaluation";
+    EXPECT_EQ(pulls[chunk.index], 9) << "8 rounds, and the last evaluation";
+    EXPECT_EQ(with_base[chunk.index], chunk.frozen() ? 8 : 0);
+    EXPECT_EQ(installs[chunk.index], chunk.frozen() ? 1 : 9);
   }
 }
 
