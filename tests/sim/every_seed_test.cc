@@ -95,6 +95,7 @@ SimSettings RandomJob(uint64_t seed) {
     e.block_schedule.warmup = 0.5;
   }
   if (choose({0, 1})) e.sync.overlap = std::min(choose({1, 2, 3}), e.sync.block - 1);
+  if (choose({0, 0, 1})) settings.tensors[choose({0, 1, 3})].factors.rate = 0;  // frozen
   return settings;
 }
 
