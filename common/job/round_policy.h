@@ -21,9 +21,9 @@ namespace kumo {
 // of the fields. Each is as long as the chunk.
 struct CarriedArrays {
   int residual = 0;  // of the push codec's error feedback: 0 or 1
-  // 0 or 1: the way of the weights in the minibatches that were trained ahead (JobPlan).
+  // Change of the weights in the minibatches that were trained ahead (JobPlan): 0 or 1.
   int ahead = 0;
-  // Of a local optimiser whose state goes on from round to round.
+  // Slots of the local optimiser, if its state is kept from round to round.
   int optimiser_slots = 0;
 
   int count() const { return residual + ahead + optimiser_slots; }
@@ -42,10 +42,9 @@ class RoundPolicy {
   const Codec& PushCodec(const RoundPlan& round, Segment segment) const;
   // Codec of pulls of the version that the round makes; null: float32.
   const Codec* PullCodec(const RoundPlan& round, Segment segment) const;
-  // What the encoding of a partition's contribution to a chunk depends on; accepts any finite
-  // number.
+  // Context for encoding a partition's contribution to a chunk; it accepts any finite number.
   EncodeContext PushContext(const RoundPlan& round, int partition, const Range& chunk) const;
-  // Likewise of the pulls of a version of a chunk.
+  // Context for encoding the pulls of a version of a chunk, likewise.
   EncodeContext PullContext(int64_t version, const Range& chunk) const;
   // Whether the servers keep two weights in the version that the round makes: those that the next
   // round starts from, and those that are evaluated.
@@ -68,6 +67,8 @@ class RoundPolicy {
   bool evaluates_apart() const;
   // Whether some rounds have local steps whose optimiser starts each block without state.
   bool resets_local_state() const { return local_steps_ && resets_; }
+  // Whether this state ends with the block, so that the partitions of a worker share its arrays.
+  bool shares_local_state() const { return local_steps_ && carried_.optimiser_slots == 0; }
   const CarriedArrays& carried() const { return carried_; }
   // Vectors of weights in a version, and slots of the update rule: the most of any round.
   int version_vectors() const;

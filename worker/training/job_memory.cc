@@ -69,7 +69,7 @@ void AddVectors(const Experiment& experiment, const JobSpec& spec, const Graph& 
   if (experiment.sync.minibatch_parts > 1) {
     need->Add("sum of the parts' gradients", {vector}, "sync.minibatch_parts");
   }
-  if (policy.resets_local_state()) {
+  if (policy.shares_local_state()) {
     need->Add("local optimiser state", {vector, optimiser.slots}, "optimiser.type");
   }
   if (optimiser.steps_matrices) {

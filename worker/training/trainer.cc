@@ -67,7 +67,7 @@ DeviceArray<float> Trainer::MakeVectors(int count, const std::string& what) cons
 Status Trainer::Attach(const JobShape* shape) {
   shape_ = shape;
   base_ = MakeVectors(1, "the base weights");
-  if (shape_->policy.resets_local_state() && shape_->policy.carried().optimiser_slots == 0) {
+  if (shape_->policy.shares_local_state()) {
     optimiser_slots_ = MakeVectors(job_.optimiser->slots(), "the optimiser's state");
   }
   optimiser_step_.emplace(spec_.layout, net_->matrices(), job_.optimiser->traits(), backend_);

@@ -48,8 +48,13 @@ TEST(RoundPolicy, WhoTrainsAheadCarriesItsWayAndItsOptimisersState) {
             (CarriedArrays{.residual = 1, .ahead = 1, .optimiser_slots = 1}));
   EXPECT_EQ(RoundPolicy(e).carried().first_slot(), 2);
   EXPECT_TRUE(RoundPolicy(e).resets_local_state());
+  EXPECT_FALSE(RoundPolicy(e).shares_local_state());
+  e.sync.overlap = 0;
+  EXPECT_TRUE(RoundPolicy(e).shares_local_state());
+  e.sync.overlap = 2;
   e.sync.mode = SyncMode::kGradient;
   EXPECT_EQ(RoundPolicy(e).carried(), CarriedArrays{.residual = 1});
+  EXPECT_FALSE(RoundPolicy(e).shares_local_state());
 }
 
 TEST(RoundPolicy, WarmUpsAndStatisticsGoInFullPrecision) {
