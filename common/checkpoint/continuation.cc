@@ -30,9 +30,9 @@ bool Has(const SettingChange& change, Effect effect) {
 struct Carried {
   // The meaning of the arrays in a word: equal words, equal meaning. "": there are none.
   std::string_view rule;
-  std::string_view local;  // of a partition's optimiser, if its state goes on from block to block
-  std::string_view slots;  // of a partition's optimiser slots, also if each block resets them
-  CarriedArrays arrays;    // of a partition
+  std::string_view local;      // of a partition's optimiser, if its state is kept between blocks
+  std::string_view slots;      // of a partition's optimiser slots, also if each block resets them
+  CarriedArrays arrays;        // of a partition
   bool block_moments = false;  // `rule` are moments of a block rule that corrects their bias
   bool apart = false;          // the rule keeps what blocks start from, and the weights
   bool averaged = false;       // what is evaluated is a moving average of the weights
@@ -192,8 +192,9 @@ std::vector<std::string> NotesOf(const Carried& then, const Carried& now) {
     notes.emplace_back("the moving average of the weights is dropped");
   }
   const bool local = !then.local.empty();
-  if (then.partitions != now.partitions && (local || then.arrays.residual > 0)) {
-    notes.emplace_back("the state of the partitions (residuals, optimiser state) is dropped");
+  if (then.partitions != now.partitions && then.arrays.count() > 0) {
+    notes.emplace_back(
+        "the state of the partitions (residuals, minibatches ahead, optimiser state) is dropped");
     return notes;
   }
   if (then.arrays.residual > now.arrays.residual) {
