@@ -113,7 +113,7 @@ concept TakesFacts = requires {
   Format::kTakesFacts;
 };
 
-// What a chunk's encoding depends on beside its numbers.
+// Inputs of a chunk's encoding beside the numbers.
 struct ChunkContext {
   const CodecSettings& settings;
   const EncodeContext& context;

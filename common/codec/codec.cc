@@ -21,9 +21,9 @@ static_assert(std::endian::native == std::endian::little,
 
 static_assert(Codec::kBucket == kCodecBucket);
 
-// The list of codecs, in the order of their ids. A new codec is a file beside int8.cc, an id in
-// kernel.h, and its place here; topk, which codes by another one, follows them. The words of
-// sync.push_codec come from it.
+// The list of codecs, in the order of their ids. A new codec is a file beside int8.cc or a format
+// in packed.cc, an id in kernel.h, and its place here; topk, which codes by another one, follows
+// them. The words of sync.push_codec come from this list.
 // clang-format off
 #define KUMO_CODECS(DO)                                                                  \
   DO(kFp32) DO(kFp16) DO(kBf16) DO(kInt8) DO(kOneBit) DO(kInt4) DO(kE3m0) DO(kTwoBit)    \
@@ -116,8 +116,8 @@ class KernelCodec final : public Codec {
   const CodecKernel& kernel_;
   const CodecSettings settings_;
   const size_t bucket_bytes_;
-  const int
-      granule_bits_;  // granule() = 2^granule_bits_: a division takes as long as adding a tile
+  // granule() = 2^granule_bits_: a division takes as long as adding a tile.
+  const int granule_bits_;
   const size_t granule_bytes_;
 };
 

@@ -21,7 +21,7 @@
 //          and over the ones, 0 for an empty side. Bits beyond the chunk's end are written as 0 and
 //          ignored.
 // The other codecs are packed: per bucket of m numbers float32 scale, then codes of 8, 4 or 2 bits
-// (packed.h has their order) in m bytes, at most 512, 256 or 128. number = value * scale.
+// (packed.cc has their order) in m bytes, at most 512, 256 or 128. number = value * scale.
 //   int4   value = code, two's complement; scale = absmax / 7; else as int8.
 //   e3m0   the code's highest bit is the sign; its lower bits are e; value = +-2^(e - 1), 0 if e is
 //          0. scale = absmax / 64, 0 if absmax < 2^-100.

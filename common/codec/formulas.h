@@ -141,7 +141,7 @@ struct RandomKey {
   }
 };
 
-// What a bucket is encoded by, beside its numbers.
+// Inputs of a bucket's encoding beside the numbers.
 struct BucketFacts {
   uint32_t absmax_bits = 0;     // of the largest |u|
   int count = 0;                // numbers of the bucket

@@ -39,7 +39,7 @@ struct CodecSettings {
   friend bool operator==(const CodecSettings&, const CodecSettings&) = default;
 };
 
-// What an encoding depends on beside its numbers.
+// Inputs of an encoding beside the numbers.
 struct EncodeContext {
   float most = 0x1.fffffep127f;  // largest magnitude that is accepted
   uint64_t key = 0;              // of the random numbers

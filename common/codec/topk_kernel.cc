@@ -95,7 +95,7 @@ void Select(const float* u, size_t count, size_t k, int* guess, uint16_t* positi
     const uint32_t middle = low + (high - low) / 2;
     (count_above(middle) >= k ? low : high) = middle;
   }
-  size_t equal = k - count_above(low + 1);  // of the elements equal to it, so many are sent
+  size_t equal = k - count_above(low + 1);  // elements of exactly this magnitude to send
   size_t to = 0;
   for (size_t i = 0; i < found; ++i) {
     if (magnitudes[i] < low) continue;

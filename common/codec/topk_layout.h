@@ -11,7 +11,7 @@
 namespace kumo::KUMO_ISA {
 
 struct TopkLayout {
-  // Of a group of `count` numbers so many are sent.
+  // The number of elements that are sent of a group of `count`.
   KUMO_FORMULA static size_t Kept(const CodecSettings& settings, size_t count) {
     return (count * static_cast<size_t>(settings.kept) + 4095) / 4096;
   }

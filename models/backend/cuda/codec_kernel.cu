@@ -100,7 +100,7 @@ struct HalfFormat {
   }
 };
 
-// common/codec/packed.h: the numbers of a byte are all of one lane.
+// common/codec/packed.cc: the numbers of a byte are all of one lane.
 template <typename Formula>
 struct PackedFormat {
   static constexpr int kPerByte = 8 / Formula::kBits;

@@ -1,4 +1,4 @@
-// Packed formats for kernel sources: a scale per bucket, and 2, 4 or 8 bits a number. The formulas
+// Codecs of packed formats: a scale per bucket, and 2, 4 or 8 bits a number. The formulas
 // (formulas.h, "A packed formula") say what the codes mean.
 //
 // With s = kBucket / (8 / bits), byte j of the codes holds numbers j, s + j, 2 s + j .. of the
@@ -7,8 +7,6 @@
 // at most s.
 //
 // Encoding makes codes of a byte each in a buffer of the first cache, then packs them.
-#pragma once
-
 #include <cstddef>
 #include <cstdint>
 
@@ -136,5 +134,83 @@ struct PackedFormat {
     return scale >= -Formula::kLargestScale && scale <= Formula::kLargestScale;
   }
 };
+
+// Codec int4: a scale per bucket, absmax / 7, and codes rounded to nearest even.
+struct Int4 : PackedFormat<NearestFormula<4>> {
+  static constexpr CodecId kId = CodecId::kInt4;
+  static constexpr const char* kName = "int4";
+  static constexpr const char* kHelp = "4 bits a number, a scale per 512";
+};
+
+extern const CodecKernel kInt4;
+constinit const CodecKernel kInt4 = KernelOf<Int4>();
+
+// Codec e3m0: a sign and a power of two, 3 bits of exponent, and a scale per bucket.
+struct E3m0 : PackedFormat<E3m0Formula> {
+  static constexpr CodecId kId = CodecId::kE3m0;
+  static constexpr const char* kName = "e3m0";
+  static constexpr const char* kHelp = "4 bits a number, powers of two, a scale per 512";
+};
+
+extern const CodecKernel kE3m0;
+constinit const CodecKernel kE3m0 = KernelOf<E3m0>();
+
+// Codec 2bit: +T, -T or 0 with one threshold T for all numbers, after MXNet's gradient compression.
+struct TwoBit : PackedFormat<ThresholdFormula> {
+  static constexpr CodecId kId = CodecId::kTwoBit;
+  static constexpr const char* kName = "2bit";
+  static constexpr const char* kHelp = "the threshold, its negative or 0 in 2 bits a number";
+};
+
+// A threshold is chosen for contributions; the weights move by other sizes.
+extern const CodecKernel kTwoBit;
+constinit const CodecKernel kTwoBit =
+    KernelOf<TwoBit>({.codes_pulls = false, .needs_feedback = true, .has_threshold = true});
+
+// Codecs int8_stochastic and int4_stochastic: int8's and int4's bytes, rounded at random without
+// bias.
+struct Int8Stochastic : PackedFormat<StochasticFormula<8>> {
+  static constexpr CodecId kId = CodecId::kInt8Stochastic;
+  static constexpr const char* kName = "int8_stochastic";
+  static constexpr const char* kHelp = "int8, rounded at random without bias";
+};
+
+struct Int4Stochastic : PackedFormat<StochasticFormula<4>> {
+  static constexpr CodecId kId = CodecId::kInt4Stochastic;
+  static constexpr const char* kName = "int4_stochastic";
+  static constexpr const char* kHelp = "int4, rounded at random without bias";
+};
+
+extern const CodecKernel kInt8Stochastic;
+constinit const CodecKernel kInt8Stochastic = KernelOf<Int8Stochastic>();
+extern const CodecKernel kInt4Stochastic;
+constinit const CodecKernel kInt4Stochastic = KernelOf<Int4Stochastic>();
+
+// Codecs int8_cntk, int4_cntk and 2bit_cntk: CNTK's convention for n bits, a range of 4 standard
+// deviations to both sides of 0.
+struct Int8Cntk : PackedFormat<CntkFormula<8>> {
+  static constexpr CodecId kId = CodecId::kInt8Cntk;
+  static constexpr const char* kName = "int8_cntk";
+  static constexpr const char* kHelp = "8 bits a number within 4 sigma, CNTK's convention";
+};
+
+struct Int4Cntk : PackedFormat<CntkFormula<4>> {
+  static constexpr CodecId kId = CodecId::kInt4Cntk;
+  static constexpr const char* kName = "int4_cntk";
+  static constexpr const char* kHelp = "4 bits a number within 4 sigma, CNTK's convention";
+};
+
+struct TwoBitCntk : PackedFormat<CntkFormula<2>> {
+  static constexpr CodecId kId = CodecId::kTwoBitCntk;
+  static constexpr const char* kName = "2bit_cntk";
+  static constexpr const char* kHelp = "2 bits a number within 4 sigma, CNTK's convention";
+};
+
+extern const CodecKernel kInt8Cntk;
+constinit const CodecKernel kInt8Cntk = KernelOf<Int8Cntk>();
+extern const CodecKernel kInt4Cntk;
+constinit const CodecKernel kInt4Cntk = KernelOf<Int4Cntk>();
+extern const CodecKernel kTwoBitCntk;
+constinit const CodecKernel kTwoBitCntk = KernelOf<TwoBitCntk>();
 
 }  // namespace kumo::KUMO_ISA
