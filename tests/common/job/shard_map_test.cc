@@ -1,6 +1,6 @@
-#include <algorithm>
-
 #include "common/job/shard_map.h"
+
+#include <algorithm>
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,89 @@
+// Training ahead (sync.overlap): the trainer's part of it.
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/optimiser/schedule.h"
+#include "tests/worker/training/trainer_harness.h"
+#include "worker/training/trainer.h"
+
+namespace kumo {
+namespace {
+
+// Written out: a block goes on from where the last one ended, and merges the next version after
+// `overlap` minibatches. The contribution is the way from that version.
+TEST_F(TrainerTest, TheFrontOfASliceIsTrainedAheadAndMerged) {
+  Experiment e = Block();
+  e.sync.overlap = 2;
+  for (const OptimiserType type : {OptimiserType::kSgd, OptimiserType::kMomentum}) {
+    e.optimiser.type = type;
+    Worker worker(e);
+    const float momentum = type == OptimiserType::kMomentum ? e.optimiser.momentum : 0.0f;
+    const Schedule schedule = Schedule::Make(e.schedule, 90, e.job.epochs).value();
+    std::vector<float> weights = worker.InitialWeights();
+    std::vector<float> next = weights;  // the version that round 1 starts from
+    for (float& w : next) w *= 0.9f;
+    std::vector<float> velocity;
+    const auto walk = [&](int64_t round, const std::function<void(int)>& before) {
+      const RoundPlan plan = worker.shape.plan.Round(round);
+      velocity.assign(weights.size(), 0.0f);  // reset with each block
+      WalkThrough(worker, round, 0, &weights, [&](int i, int size, const std::vector<float>& g) {
+        const float rate = schedule.RateAt(plan.first_sample + i * 2 * e.sync.minibatch, size);
+        const Range decayed = worker.layout().segment(Segment::kDecayed);
+        const Range undecayed = worker.layout().segment(Segment::kUndecayed);
+        for (int64_t at = 0; at < undecayed.end; ++at) {
+          const float decay = at < decayed.end ? 0.01f * weights[at] : 0.0f;
+          velocity[at] = momentum * velocity[at] + g[at] + decay;
+          weights[at] -= rate * velocity[at];
+        }
+        before(i + 1);
+      });
+    };
+    walk(0, [](int) {});
+    const std::vector<float> y = weights;
+    const RoundPlan second = worker.shape.plan.Round(1);
+    ASSERT_EQ(worker.shape.plan.AheadSamples(second, 0).size(), 2 * e.sync.minibatch);
+    walk(1, [&](int done) {
+      if (done != 2) return;
+      for (size_t i = 0; i < weights.size(); ++i) weights[i] = next[i] + (weights[i] - y[i]);
+    });
+
+    (void)worker.Train(0, 0);
+    const TrainedAhead ahead = worker.trainer->TrainAhead({0, second, false}).value();
+    EXPECT_EQ(ahead.samples, 2 * e.sync.minibatch);
+    EXPECT_TRUE(ahead.carried.empty());
+    worker.InstallAll(Chunks(worker, next));
+    const TrainedBlock block = worker.Train(1, 0);
+    EXPECT_EQ(block.metrics.samples, worker.shape.plan.MainSamples(second, 0).size());
+    const std::vector<float> got = worker.Decode(block, 1);
+    const Range trained{0, worker.layout().segment(Segment::kUndecayed).end};
+    for (int64_t i = trained.begin; i < trained.end; ++i) {
+      ASSERT_NEAR(got[i], next[i] - weights[i], 2e-6f * (1 + std::abs(next[i]))) << i;
+    }
+  }
+}
+
+TEST_F(TrainerTest, WhatAPartitionIsAheadMovesToAnotherWorker) {
+  Experiment e = Block();
+  e.sync.push_codec = CodecId::kOneBit;
+  e.sync.overlap = 1;
+  e.optimiser.type = OptimiserType::kAdam;
+  for (const bool resets : {true, false}) {
+    e.block.reset_local_state = resets;
+    Worker stays(e);
+    Worker moves(e);
+    Worker forgets(e);
+    EXPECT_TRUE(stays.Train(0, 1).carried.empty());
+    const RoundPlan second = stays.shape.plan.Round(1);
+    moves.trainer->Adopt({1, stays.trainer->TrainAhead({1, second, true})->carried});
+    const TrainedBlock expected = stays.Train(1, 1);
+    EXPECT_TRUE(SameBytes(moves.Train(1, 1), expected));
+    EXPECT_FALSE(SameBytes(forgets.Train(1, 1), expected));
+  }
+}
+
+}  // namespace
+}  // namespace kumo
