@@ -9,8 +9,7 @@
 
 namespace kumo {
 
-// Block momentum over a chunk of `count` float32 contributions, 1, 2 or 4, each of which has
-// `weight`:
+// Block momentum over a chunk of `count` float32 contributions (1, 2 or 4) of equal `weight`:
 //   velocity <- eta velocity + gain weight (sum of the contributions);  next = start - velocity
 struct ClosingPass {
   const float* contributions[4];

@@ -19,7 +19,7 @@ RoundPolicy::RoundPolicy(const Experiment& experiment)
   pulls_differences_ = !pull_codec.codes_weights();
   carried_.residual = !push_codec_->lossless() && experiment.sync.error_feedback ? 1 : 0;
   carried_.ahead = local_steps_ && experiment.sync.overlap > 0 ? 1 : 0;
-  // A block that was begun ahead goes on with its optimiser's state.
+  // The optimizer state of a block that was begun ahead is kept until the block ends.
   const int optimiser_slots = TraitsOf(experiment.optimiser.type).slots;
   if (local_steps_ && (!resets_ || carried_.ahead > 0)) carried_.optimiser_slots = optimiser_slots;
   if (local_steps_) rule_slots_ = TraitsOf(experiment.block).slots;

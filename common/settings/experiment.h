@@ -118,8 +118,8 @@ struct Experiment {
     const Codec& PushCodec() const;
     const Codec& PullCodec() const;
     CodecSettings SettingsOfCodecs() const;
-    // Numbers of which chunks are multiples, so that codecs give the same bits on any number of
-    // servers.
+    // Chunk lengths are multiples of this many elements, so that codecs give the same bits on any
+    // number of servers.
     int64_t ChunkUnit() const;
   } sync;
 
