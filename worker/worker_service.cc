@@ -23,7 +23,8 @@ constexpr int64_t kComputeShutdownMs = 60'000;
 }  // namespace
 
 Result<std::unique_ptr<WorkerService>> WorkerService::Make(const SessionSettings& settings,
-                                                           const Clock* clock, Trainer* trainer,
+                                                           const Clock* clock,
+                                                           TrainingEngine* engine,
                                                            StopSource* stops, ProcessView* view) {
   KUMO_ASSIGN_OR_RETURN(Session session, Session::Make(settings, clock->NowUs()));
   ZmqTransportOptions options;
@@ -38,19 +39,19 @@ Result<std::unique_ptr<WorkerService>> WorkerService::Make(const SessionSettings
   for (size_t i = 0; i < servers.size(); ++i) {
     KUMO_RETURN_IF_ERROR(transport->Connect(ServerPeer(static_cast<int>(i)), servers[i]));
   }
-  std::unique_ptr<WorkerService> service(new WorkerService(std::move(session), clock, trainer,
-                                                           stops, std::move(transport),
+  std::unique_ptr<WorkerService> service(new WorkerService(std::move(session), clock, engine, stops,
+                                                           std::move(transport),
                                                            WorkerMonitor(view, settings.name)));
-  KUMO_RETURN_IF_ERROR(trainer->Attach(&service->session_.shape()));
+  KUMO_RETURN_IF_ERROR(engine->Attach(&service->session_.shape()));
   return service;
 }
 
-WorkerService::WorkerService(Session session, const Clock* clock, Trainer* trainer,
+WorkerService::WorkerService(Session session, const Clock* clock, TrainingEngine* engine,
                              StopSource* stops, std::unique_ptr<ZmqTransport> transport,
                              WorkerMonitor monitor)
     : session_(std::move(session)),
       clock_(clock),
-      trainer_(trainer),
+      engine_(engine),
       stops_(stops),
       transport_(std::move(transport)),
       monitor_(std::move(monitor)),
@@ -100,7 +101,7 @@ Status WorkerService::Run() {
     RunCompletions();
   }
   // The result of a block in progress is no longer needed.
-  trainer_->Cancel();
+  engine_->Cancel();
   if (Status status = compute_.Shutdown(kComputeShutdownMs); !status.ok()) {
     LOG(WARNING) << status.message();
   }
@@ -156,7 +157,7 @@ void WorkerService::Do(SendToServerAction send) {
 
 void WorkerService::Do(const InitialiseAction&) {
   Compute([this] {
-    auto weights = std::make_shared<Result<InitialWeights>>(trainer_->MakeInitialWeights());
+    auto weights = std::make_shared<Result<InitialWeights>>(engine_->MakeInitialWeights());
     Complete([this, weights](TimeUs now) {
       if (!weights->ok()) return session_.OnFailed(weights->status(), now);
       return session_.OnInitialised(std::move(*weights).value(), now);
@@ -167,12 +168,12 @@ void WorkerService::Do(const InitialiseAction&) {
 void WorkerService::Do(InstallAction install) {
   Compute([this, install = std::move(install)] {
     const TraceScope scope(&tracer_, trace::INSTALL, {.chunk = install.chunk});
-    trainer_->Install(install);
+    engine_->Install(install);
   });
 }
 
 void WorkerService::Do(AdoptAction adopt) {
-  Compute([this, adopt = std::move(adopt)] { trainer_->Adopt(adopt); });
+  Compute([this, adopt = std::move(adopt)] { engine_->Adopt(adopt); });
 }
 
 void WorkerService::Do(const TrainAction& train) {
@@ -182,7 +183,7 @@ void WorkerService::Do(const TrainAction& train) {
       Complete([this, coded](TimeUs now) { return session_.OnCoded(std::move(*coded), now); });
     };
     const TimeUs begin = tracer_.NowUs();
-    auto block = std::make_shared<Result<TrainedBlock>>(trainer_->Train(train, on_coded));
+    auto block = std::make_shared<Result<TrainedBlock>>(engine_->Train(train, on_coded));
     if (block->ok() && tracer_.on()) {
       const TraceSubject subject{.round = train.round.round, .partition = train.partition};
       const TimeUs trained = begin + FromSeconds((*block)->times.compute_ms * 1e-3);
@@ -200,7 +201,7 @@ void WorkerService::Do(const TrainAheadAction& train) {
   Compute([this, train] {
     const TraceScope scope(&tracer_, trace::COMPUTE,
                            {.round = train.round.round, .partition = train.partition});
-    auto ahead = std::make_shared<Result<TrainedAhead>>(trainer_->TrainAhead(train));
+    auto ahead = std::make_shared<Result<TrainedAhead>>(engine_->TrainAhead(train));
     Complete([this, ahead](TimeUs now) {
       if (!ahead->ok()) return session_.OnFailed(ahead->status(), now);
       return session_.OnTrainedAhead(std::move(*ahead).value(), now);
@@ -211,7 +212,7 @@ void WorkerService::Do(const TrainAheadAction& train) {
 void WorkerService::Do(const EvaluateAction& evaluate) {
   Compute([this, evaluate] {
     const TraceScope scope(&tracer_, trace::EVALUATE, {.partition = evaluate.partition});
-    auto metrics = std::make_shared<Result<MetricSums>>(trainer_->Evaluate(evaluate));
+    auto metrics = std::make_shared<Result<MetricSums>>(engine_->Evaluate(evaluate));
     Complete([this, metrics](TimeUs now) {
       if (!metrics->ok()) return session_.OnFailed(metrics->status(), now);
       return session_.OnEvaluated(**metrics, now);
@@ -220,7 +221,7 @@ void WorkerService::Do(const EvaluateAction& evaluate) {
 }
 
 void WorkerService::Do(const DropAction& drop) {
-  Compute([this, partition = drop.partition] { trainer_->Drop(partition); });
+  Compute([this, partition = drop.partition] { engine_->Drop(partition); });
 }
 
 void WorkerService::Do(const LeaveAction& leave) {

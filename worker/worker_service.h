@@ -1,6 +1,7 @@
 // Worker service: the driver of a worker's session over ZeroMQ, with one thread for the arithmetic.
 //
-// The calling thread owns the session and the transport; the compute thread owns the trainer. They
+// The calling thread owns the session and the transport; the compute thread owns the training
+// engine. They
 // exchange work through two queues: computations, in order, and their completions.
 #pragma once
 
@@ -19,17 +20,17 @@
 #include "common/transport/zmq_transport.h"
 #include "worker/request_spans.h"
 #include "worker/session/session.h"
-#include "worker/training/trainer.h"
+#include "worker/session/training_engine.h"
 #include "worker/worker_monitor.h"
 
 namespace kumo {
 
 class WorkerService {
  public:
-  // clock, trainer and stops must outlive this object; so must view, the status page's data, which
+  // clock, engine and stops must outlive this object; so must view, the status page's data, which
   // may be null.
   static Result<std::unique_ptr<WorkerService>> Make(const SessionSettings& settings,
-                                                     const Clock* clock, Trainer* trainer,
+                                                     const Clock* clock, TrainingEngine* engine,
                                                      StopSource* stops,
                                                      ProcessView* view = nullptr);
 
@@ -40,7 +41,7 @@ class WorkerService {
   // The result of a computation, to be processed on the loop thread.
   using Completion = std::function<WorkerActions(TimeUs now)>;
 
-  WorkerService(Session session, const Clock* clock, Trainer* trainer, StopSource* stops,
+  WorkerService(Session session, const Clock* clock, TrainingEngine* engine, StopSource* stops,
                 std::unique_ptr<ZmqTransport> transport, WorkerMonitor monitor);
 
   void OnMessage(int server, Message message);
@@ -63,7 +64,7 @@ class WorkerService {
 
   Session session_;
   const Clock* const clock_;
-  Trainer* const trainer_;
+  TrainingEngine* const engine_;
   StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
   WorkerMonitor monitor_;

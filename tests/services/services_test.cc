@@ -30,6 +30,7 @@
 #include "tests/scratch_directory.h"
 #include "tests/services/liar.h"
 #include "worker/training/initial_weights.h"
+#include "worker/training/trainer.h"
 #include "worker/worker_service.h"
 
 #include <sys/eventfd.h>

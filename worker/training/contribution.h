@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +16,7 @@
 #include "models/backend/backend.h"
 #include "worker/session/actions.h"
 #include "worker/session/job_shape.h"
+#include "worker/session/training_engine.h"
 
 namespace kumo {
 
@@ -29,7 +29,7 @@ class Contribution {
     const float* gradients = nullptr;
     float* residual = nullptr;  // null: no error feedback
   };
-  using OnCoded = std::function<void(std::vector<CodedChunk>)>;
+  using OnCoded = TrainingEngine::OnCoded;
 
   // Codes gradients in a gradient round, otherwise base - weights; statistics are averaged in both
   // modes. Chunks that are frozen get no code. `shape` and `backend` must outlive this object.

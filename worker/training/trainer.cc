@@ -84,7 +84,7 @@ std::string Trainer::DescribeMemory() const {
   return backend_->DescribeMemory() + "; each partition adds " + Megabytes(of_partition);
 }
 
-Result<InitialWeights> Trainer::MakeInitialWeights() const {
+Result<InitialWeights> Trainer::MakeInitialWeights() {
   InitialWeights initial;
   Buffer<float> weights(spec_.layout.size());
   KUMO_RETURN_IF_ERROR(net_->InitialWeights(experiment_.job.seed, spec_.layout, weights.span()));
@@ -151,8 +151,7 @@ void Trainer::StartNextRange(const Part& part) {
 // Order of the work on the device: copy of the base weights and the way ahead of them, the steps of
 // the block, coding of the contribution. All of it is queued; the host waits in Net::TakeSums and
 // Contribution::Finish only. Meanwhile the batch stream reads the data of the next computation.
-Result<TrainedBlock> Trainer::Train(const TrainAction& train,
-                                    const Contribution::OnCoded& on_coded) {
+Result<TrainedBlock> Trainer::Train(const TrainAction& train, const OnCoded& on_coded) {
   PartitionArrays::Arrays& carried = carried_.Of(train.partition);
   const TimeUs begin = clock_->NowUs();
   TrainedBlock block;
@@ -222,7 +221,7 @@ Result<int> Trainer::LoadNext(BatchStream* stream) {
   return static_cast<int>(minibatch.size);
 }
 
-Result<MetricSums> Trainer::Minibatches(const Part& part, const Contribution::OnCoded& on_coded,
+Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_coded,
                                         PartitionArrays::Arrays* carried,
                                         Contribution* contribution) {
   MetricSums metrics;

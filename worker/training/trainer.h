@@ -38,13 +38,14 @@
 #include "models/weight_step.h"
 #include "worker/session/actions.h"
 #include "worker/session/job_shape.h"
+#include "worker/session/training_engine.h"
 #include "worker/training/contribution.h"
 #include "worker/training/opened_job.h"
 #include "worker/training/partition_arrays.h"
 
 namespace kumo {
 
-class Trainer {
+class Trainer : public TrainingEngine {
  public:
   // job: the result of OpenJob for the same experiment. Errors: a device failure.
   static Result<std::unique_ptr<Trainer>> Make(const Experiment& experiment, OpenedJob job,
@@ -52,33 +53,27 @@ class Trainer {
   // Opens the job too. Also the errors of OpenJob.
   static Result<std::unique_ptr<Trainer>> Make(const Experiment& experiment, const Clock* clock);
 
-  const JobSpec& spec() const { return spec_; }
+  const JobSpec& spec() const override { return spec_; }
   const Net& net() const { return *net_; }
   const Datasets& datasets() const { return job_.datasets; }
   // Device memory in use, and the addition per leased partition, for people.
   std::string DescribeMemory() const;
 
-  // Allocates what training needs. `shape` must outlive this object.
-  Status Attach(const JobShape* shape);
-
-  // The initial weights of the job. FailedPrecondition if network.initial_weights cannot be used;
-  // every worker would find the same.
-  Result<InitialWeights> MakeInitialWeights() const;
-  void Install(const InstallAction& install);
-  void Adopt(const AdoptAction& adopt) { carried_.Adopt(adopt, shape_->map); }
-  // Trains a block and codes its contribution. `on_coded`, unless null, is called on this thread
-  // with chunks of a gradient that are coded before the end of the step (Session::OnCoded); the
-  // block contains them too. FailedPrecondition, naming round, partition and tensor, if an element
-  // of the contribution is not finite or saturates its codec permanently.
-  Result<TrainedBlock> Train(const TrainAction& train, const Contribution::OnCoded& on_coded);
-  // Trains the front of the partition's next slice, from the end of the block that was trained just
-  // before. Requires that this front is not empty. Errors: of the data or the device.
-  Result<TrainedAhead> TrainAhead(const TrainAheadAction& train);
-  Result<MetricSums> Evaluate(const EvaluateAction& evaluate);
-  void Drop(int partition) { carried_.Drop(partition); }
-  // Ends the current and later computations at their next minibatch with Aborted. Any thread may
-  // call it.
-  void Cancel() { cancelled_ = true; }
+  // Allocates what training needs.
+  Status Attach(const JobShape* shape) override;
+  // FailedPrecondition if network.initial_weights cannot be used; every worker would find the same.
+  Result<InitialWeights> MakeInitialWeights() override;
+  void Install(const InstallAction& install) override;
+  void Adopt(const AdoptAction& adopt) override { carried_.Adopt(adopt, shape_->map); }
+  // FailedPrecondition, naming round, partition and tensor, if an element of the contribution is
+  // not finite or saturates its codec permanently.
+  Result<TrainedBlock> Train(const TrainAction& train, const OnCoded& on_coded) override;
+  // Requires that the front of the slice is not empty.
+  Result<TrainedAhead> TrainAhead(const TrainAheadAction& train) override;
+  Result<MetricSums> Evaluate(const EvaluateAction& evaluate) override;
+  void Drop(int partition) override { carried_.Drop(partition); }
+  // Computations end at their next minibatch.
+  void Cancel() override { cancelled_ = true; }
 
   // Evaluates `weights` (a flat vector) on the whole validation set.
   Result<MetricSums> EvaluateAll(std::span<const float> weights);
@@ -109,7 +104,7 @@ class Trainer {
   // Loads the stream's next minibatch into the net. Returns its size; 0 at the end of the range.
   Result<int> LoadNext(BatchStream* stream);
   // contribution: null for minibatches ahead.
-  Result<MetricSums> Minibatches(const Part& part, const Contribution::OnCoded& on_coded,
+  Result<MetricSums> Minibatches(const Part& part, const OnCoded& on_coded,
                                  PartitionArrays::Arrays* carried, Contribution* contribution);
   // The local optimiser's state while a partition's block is trained.
   DeviceArray<float>& OptimiserState(PartitionArrays::Arrays* carried) {
