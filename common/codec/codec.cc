@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/codec/kernel.h"
+#include "common/codec/topk2bit_codec.h"
 #include "common/codec/topk_codec.h"
 #include "common/codec/topk_kernel.h"
 
@@ -22,7 +23,7 @@ static_assert(std::endian::native == std::endian::little,
 static_assert(Codec::kBucket == kCodecBucket);
 
 // The list of codecs, in the order of their ids. A new codec is a file beside int8.cc or a format
-// in packed.cc, an id in kernel.h, and its place here; topk, which codes by another one, follows
+// in packed.cc, an id in kernel.h, and its place here; topk and topk2bit, which select, follow
 // them. The words of sync.push_codec come from this list.
 // clang-format off
 #define KUMO_CODECS(DO)                                                                  \
@@ -125,13 +126,15 @@ struct CodecList {
 #define KUMO_CODEC_AT(name) KernelCodec(KUMO_AT_ISA(isa, name)),
   explicit CodecList(Isa isa)
       : codecs{KUMO_CODECS(KUMO_CODEC_AT)},
-        topk(KUMO_AT_ISA(isa, kTopkKernel), At(CodecSettings().values), {}) {
+        topk(KUMO_AT_ISA(isa, kTopkKernel), At(CodecSettings().values), {}),
+        topk2bit(KUMO_AT_ISA(isa, kTopkKernel), {}) {
     for (const KernelCodec& codec : codecs) {
       pointers.push_back(&codec);
       choices.push_back({codec.id(), codec.name(), codec.kernel().help});
     }
-    pointers.push_back(&topk);
+    pointers.insert(pointers.end(), {&topk, &topk2bit});
     choices.push_back({topk.id(), topk.name(), TopkCodec::kHelp});
+    choices.push_back({topk2bit.id(), topk2bit.name(), Topk2bitCodec::kHelp});
   }
 #undef KUMO_CODEC_AT
   CodecList(const CodecList&) = delete;
@@ -142,6 +145,7 @@ struct CodecList {
 
   const std::vector<KernelCodec> codecs;
   const TopkCodec topk;
+  const Topk2bitCodec topk2bit;
   std::vector<const Codec*> pointers;
   std::vector<Choice<CodecId>> choices;
 };
@@ -191,16 +195,20 @@ const Codec& CodecOf(CodecId id) {
 const Codec& CodecOf(CodecId id, const CodecSettings& settings) {
   const Codec& codec = CodecOf(id);
   const CodecTraits& traits = codec.traits();
-  if ((!traits.has_threshold && !traits.selects) || codec.settings() == settings) return codec;
+  const bool has_settings = traits.has_threshold || traits.selects || traits.decays_residual;
+  if (!has_settings || codec.settings() == settings) return codec;
   static std::mutex mutex;
-  static auto& made = *new std::map<std::tuple<CodecId, float, int, CodecId>, const Codec*>;
+  static auto& made = *new std::map<std::tuple<CodecId, float, int, CodecId, float>, const Codec*>;
   const std::lock_guard lock(mutex);
-  const Codec*& found = made[{id, settings.threshold, settings.kept, settings.values}];
+  const Codec*& found =
+      made[{id, settings.threshold, settings.kept, settings.values, settings.residual_factor}];
   if (found == nullptr) {
     const Isa isa = DetectIsa();
     const CodecList& list = ListAt(isa);
     if (traits.selects) {
       found = new TopkCodec(KUMO_AT_ISA(isa, kTopkKernel), list.At(settings.values), settings);
+    } else if (traits.uses_tensors) {
+      found = new Topk2bitCodec(KUMO_AT_ISA(isa, kTopkKernel), settings);
     } else {
       found = new KernelCodec(list.At(id).kernel(), settings);
     }

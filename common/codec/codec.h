@@ -1,11 +1,15 @@
 // Codecs: numbers <-> the bytes of a push or a pull. Formulas: docs/formulas.md, "Codecs".
 //
-// A codec works on one chunk at a time, in buckets of kBucket numbers (topk: groups of 4,096)
-// counted from the chunk's start (the last may be shorter), so any bucket can be decoded by itself,
-// and a chunk that is cut at a bucket's (a group's) boundary has the same bytes as the two parts
-// one after the other. Codecs are stateless and thread-safe; the residual of error feedback belongs
-// to the caller. Results do not depend on the instruction set: sums run over 16 fixed lanes in a
-// fixed order. Decoding needs no settings (2bit's threshold is in the code), except for topk's.
+// A codec works on one chunk at a time, in buckets of kBucket numbers (topk, topk2bit: groups of
+// 4,096) counted from the chunk's start (the last may be shorter), so any bucket can be decoded by
+// itself, and a chunk that is cut at a bucket's (a group's) boundary has the same bytes as the two
+// parts one after the other. Codecs are stateless and thread-safe; the residual of error feedback
+// belongs to the caller. Results do not depend on the instruction set: sums run over 16 fixed lanes
+// in a fixed order. Decoding needs no settings (2bit's threshold is in the code), except for
+// topk's.
+//
+// Contributions in topk2bit are coded with statistics of whole tensors. Each of their chunks has a
+// codec of its own (ForTensors), and they are encoded together (contribution_encoder.h).
 //
 // Layout of n encoded numbers, all little-endian, without padding between buckets:
 //   fp32   n x float32.
@@ -34,13 +38,21 @@
 //          bytes, the first in the lowest bits; then the k values as a chunk of codec
 //          CodecSettings::values. Both are filled up with zeros to a multiple of 4 bytes. All other
 //          numbers are -0, which changes no sum.
+//   topk2bit  per group of m numbers 4 x float32 level; k = ceil(m / 64) bytes of ascending
+//          positions; k codes of 2 bits, the first in the lowest bits of a byte; zeros up to a
+//          multiple of 4 bytes. Number p_j = level[code j]; all other numbers are -0. The 6 low
+//          bits of byte j are those of p_j. The 2 high bits of the bytes are 2 k bits b, the first
+//          in the lower one: b is 1 at (p_j >> 6) + j, else 0. With tensors, groups have no levels:
+//          those of the tensors, in their order, follow the last group.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/choice.h"
 #include "common/base/isa.h"
@@ -48,6 +60,14 @@
 #include "common/codec/kernel.h"
 
 namespace kumo {
+
+// The numbers of a chunk that belong to one tensor.
+struct TensorPiece {
+  int tensor = 0;
+  size_t begin = 0;  // in the chunk; the piece ends where the next one begins
+};
+
+class Topk2bitCodec;
 
 class Codec {
  public:
@@ -76,11 +96,21 @@ class Codec {
   // Whether the encoded bytes are the numbers themselves, as float32.
   virtual bool plain() const = 0;
 
-  // u = x + residual; out <- encode(u); residual <- u - decode(out). An empty residual means no
-  // error feedback (u = x). Requires out.size() == EncodedBytes(x.size()), a residual that is empty
-  // or as long as x, and three arrays that do not overlap. Returns the position of the first number
-  // of u that is not finite or, in magnitude, above context.most; or -1. If it is not -1, out and
-  // residual are unspecified and must not be used.
+  // The same codec for contributions to a chunk of n numbers, which are these pieces in ascending
+  // order, the first at 0; null if tensors mean nothing to this codec.
+  virtual std::unique_ptr<const Codec> ForTensors(std::vector<TensorPiece> /*pieces*/,
+                                                  size_t /*n*/) const {
+    return nullptr;
+  }
+  // Not null: made by ForTensors; all chunks of a tensor are encoded together.
+  virtual const Topk2bitCodec* of_tensors() const { return nullptr; }
+
+  // u = x + residual (times CodecSettings::residual_factor, if decays_residual); out <- encode(u);
+  // residual <- u - decode(out). An empty residual means no error feedback (u = x). Requires
+  // out.size() == EncodedBytes(x.size()), a residual that is empty or as long as x, and three
+  // arrays that do not overlap. Returns the position of the first number of u that is not finite
+  // or, in magnitude, above context.most; or -1. If it is not -1, out and residual are unspecified
+  // and must not be used.
   [[nodiscard]] virtual int64_t EncodeIn(const EncodeContext& context, std::span<const float> x,
                                          std::span<float> residual,
                                          std::span<std::byte> out) const = 0;

@@ -28,6 +28,7 @@ enum class CodecId : uint32_t {
   kInt4Cntk = 12,
   kTwoBitCntk = 13,
   kTopk = 14,
+  kTopk2bit = 15,
 };
 
 // Settings of codecs that have some; every process of a job has the same.
@@ -35,6 +36,7 @@ struct CodecSettings {
   float threshold = 0.5f;           // CodecTraits::has_threshold
   int kept = 41;                    // numbers of 4,096; CodecTraits::selects
   CodecId values = CodecId::kInt8;  // codec of these numbers; one with a group of kCodecBucket
+  float residual_factor = 0.95f;    // CodecTraits::decays_residual
 
   friend bool operator==(const CodecSettings&, const CodecSettings&) = default;
 };
@@ -51,6 +53,9 @@ struct CodecTraits {
   bool needs_feedback = false;  // contributions are lost without error feedback
   bool has_threshold = false;   // encodes by CodecSettings::threshold
   bool selects = false;         // sends CodecSettings::kept numbers, the largest, coded as `values`
+  // u = x + CodecSettings::residual_factor * residual
+  bool decays_residual = false;
+  bool uses_tensors = false;  // contributions are coded tensor by tensor: Codec::ForTensors
 };
 
 struct CodecKernel {

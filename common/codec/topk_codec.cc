@@ -61,7 +61,7 @@ int64_t TopkCodec::EncodeIn(const EncodeContext& context, std::span<const float>
   for (size_t begin = 0; begin < x.size(); begin += kTopkGroup) {
     const size_t count = std::min(kTopkGroup, x.size() - begin);
     float* const rest = residual.empty() ? nullptr : residual.data() + begin;
-    const uint32_t top = kernel_.add(x.data() + begin, rest, count, u.data());
+    const uint32_t top = kernel_.add(x.data() + begin, rest, 1.0f, count, u.data());
     if (top > std::bit_cast<uint32_t>(context.most)) {
       const auto bad = std::find_if(u.begin(), u.begin() + count, [&context](float v) {
         return !(std::fabs(v) <= context.most);

@@ -107,10 +107,15 @@ void Select(const float* u, size_t count, size_t k, int* guess, uint16_t* positi
   }
 }
 
-uint32_t Add(const float* x, const float* residual, size_t count, float* u) {
-  if (residual != nullptr) return AddResidual(x, residual, count, u);
-  __builtin_memcpy(u, x, count * sizeof(float));
-  return AbsMaxBits(x, count);
+uint32_t Add(const float* x, const float* residual, float factor, size_t count, float* u) {
+  if (residual == nullptr) {
+    __builtin_memcpy(u, x, count * sizeof(float));
+    return AbsMaxBits(x, count);
+  }
+  if (factor == 1.0f) return AddResidual(x, residual, count, u);
+  KUMO_VECTOR_LOOP
+  for (size_t i = 0; i < count; ++i) u[i] = factor * residual[i];
+  return AddResidual(x, u, count, u);
 }
 
 void Keep(const float* u, size_t count, float* residual) {

@@ -1,11 +1,47 @@
 #include "common/job/round_policy.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <glog/logging.h>
 
 #include "common/base/rng.h"
 #include "common/optimiser/optimiser.h"
 
 namespace kumo {
+namespace {
+
+// Tensors in the order of the flat vector.
+std::vector<int> ByPosition(const ParameterLayout& layout) {
+  std::vector<int> tensors(layout.tensors().size());
+  std::iota(tensors.begin(), tensors.end(), 0);
+  std::ranges::sort(tensors, {}, [&layout](int i) { return layout.tensor(i).begin; });
+  return tensors;
+}
+
+}  // namespace
+
+RoundPolicy::RoundPolicy(const Experiment& experiment, const ParameterLayout& layout,
+                         const ShardMap& map)
+    : RoundPolicy(experiment) {
+  if (!push_codec_->traits().uses_tensors) return;
+  auto codecs = std::make_shared<std::vector<std::unique_ptr<const Codec>>>();
+  const std::vector<int> tensors = ByPosition(layout);
+  auto tensor = tensors.begin();
+  for (const Chunk& chunk : map.chunks()) {
+    const Range range = chunk.range;
+    while (layout.tensor(*tensor).end <= range.begin) ++tensor;
+    std::vector<TensorPiece> pieces;
+    for (auto of = tensor; of != tensors.end() && layout.tensor(*of).begin < range.end; ++of) {
+      const int64_t begin = std::max(layout.tensor(*of).begin, range.begin);
+      pieces.push_back({*of, static_cast<size_t>(begin - range.begin)});
+    }
+    codecs->push_back(
+        push_codec_->ForTensors(std::move(pieces), static_cast<size_t>(range.size())));
+  }
+  push_codecs_ = std::move(codecs);
+}
 
 RoundPolicy::RoundPolicy(const Experiment& experiment)
     : seed_(experiment.job.seed),
@@ -28,9 +64,12 @@ RoundPolicy::RoundPolicy(const Experiment& experiment)
   }
 }
 
-const Codec& RoundPolicy::PushCodec(const RoundPlan& round, Segment segment) const {
-  const bool exact = round.full_precision || segment == Segment::kStatistics;
-  return exact ? CodecOf(CodecId::kFp32) : *push_codec_;
+const Codec& RoundPolicy::PushCodec(const RoundPlan& round, const Chunk& chunk) const {
+  const bool exact = round.full_precision || chunk.segment == Segment::kStatistics;
+  if (exact) return CodecOf(CodecId::kFp32);
+  if (push_codecs_ != nullptr) return *push_codecs_->at(chunk.index);
+  CHECK(!push_codec_->traits().uses_tensors) << "made without a map";
+  return *push_codec_;
 }
 
 // A warm-up is in full precision both ways; but weights that a codec rounds are rounded in each

@@ -9,10 +9,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "common/codec/codec.h"
 #include "common/job/job_plan.h"
 #include "common/job/parameter_layout.h"
+#include "common/job/shard_map.h"
 #include "common/settings/experiment.h"
 
 namespace kumo {
@@ -34,12 +37,15 @@ struct CarriedArrays {
 class RoundPolicy {
  public:
   RoundPolicy() = default;
+  // Without a map and its layout for all but PushCodec in a codec of tensors.
   explicit RoundPolicy(const Experiment& experiment);
+  RoundPolicy(const Experiment& experiment, const ParameterLayout& layout, const ShardMap& map);
 
   // --- A round.
 
-  // Codec of a contribution. Workers encode with it; shards refuse a contribution in another one.
-  const Codec& PushCodec(const RoundPlan& round, Segment segment) const;
+  // Codec of a contribution to a chunk of the map. Workers encode with it; shards refuse a
+  // contribution in another one.
+  const Codec& PushCodec(const RoundPlan& round, const Chunk& chunk) const;
   // Codec of pulls of the version that the round makes; null: float32.
   const Codec* PullCodec(const RoundPlan& round, Segment segment) const;
   // Context for encoding a partition's contribution to a chunk; it accepts any finite number.
@@ -83,6 +89,8 @@ class RoundPolicy {
   bool local_steps_ = false;  // of some rounds
   bool resets_ = false;
   const Codec* push_codec_ = nullptr;
+  // By chunk; null: push_codec_.
+  std::shared_ptr<const std::vector<std::unique_ptr<const Codec>>> push_codecs_;
   const Codec* pull_codec_ = nullptr;  // null: float32
   bool pulls_differences_ = false;
   bool averages_weights_ = false;

@@ -164,25 +164,27 @@ class Checker {
                                      ": this codec is for contributions only (sync.push_codec); "
                                      "set sync.pull_codec = int4 or 1bit");
     }
-    if (!Selects()) return;
     const CodecTraits& values = CodecOf(e_.sync.topk_values).traits();
-    if (values.selects || values.needs_feedback) {
+    if (SelectsValues() && (values.selects || values.needs_feedback)) {
       Problem("sync.topk_values", " = " + WriteValue(e_.sync.topk_values) +
                                       ": the numbers that topk has selected must all be sent; set "
                                       "sync.topk_values = int8 or int4");
     }
+    const Codec& larger =
+        std::max(CodecOf(e_.sync.push_codec), CodecOf(e_.sync.pull_codec),
+                 [](const Codec& a, const Codec& b) { return a.group() < b.group(); });
     constexpr int64_t kGroupKib = 16;  // of 4,096 numbers
     const int64_t chunk = e_.cluster.chunk_kib;
-    if (chunk % kGroupKib != 0) {
+    if (larger.group() > Codec::kBucket && chunk % kGroupKib != 0) {
       Problem("cluster.chunk_kib",
-              " = " + std::to_string(chunk) +
-                  ": topk selects among 4,096 numbers, so chunks must be multiples of 16 KiB; set "
+              " = " + std::to_string(chunk) + ": " + std::string(larger.name()) +
+                  " selects among 4,096 numbers, so chunks must be multiples of 16 KiB; set "
                   "cluster.chunk_kib = " +
                   std::to_string((chunk + kGroupKib - 1) / kGroupKib * kGroupKib));
     }
   }
 
-  bool Selects() const {
+  bool SelectsValues() const {
     return CodecOf(e_.sync.push_codec).traits().selects ||
            CodecOf(e_.sync.pull_codec).traits().selects;
   }
@@ -427,7 +429,9 @@ class Checker {
                "sync.push_codec = " + WriteValue(e_.sync.push_codec) + " is lossless");
     NoteUnless(CodecOf(e_.sync.push_codec).traits().has_threshold, {"sync.push_threshold"},
                "sync.push_codec = " + WriteValue(e_.sync.push_codec) + " has no threshold");
-    NoteUnless(Selects(), {"sync.topk_percent", "sync.topk_values"},
+    NoteUnless(CodecOf(e_.sync.push_codec).traits().decays_residual, {"sync.residual_factor"},
+               "sync.push_codec = " + WriteValue(e_.sync.push_codec) + " keeps the whole residual");
+    NoteUnless(SelectsValues(), {"sync.topk_percent", "sync.topk_values"},
                "neither sync.push_codec nor sync.pull_codec is topk");
     NoteUnless(!e_.checkpoint.resume.never(), {"checkpoint.continue"}, "checkpoint.resume = never");
     if (e_.sync.mode == SyncMode::kGradient) {

@@ -7,7 +7,8 @@ namespace kumo {
 
 CodecSettings Experiment::Sync::SettingsOfCodecs() const {
   const auto kept = static_cast<int>(std::lround(topk_percent * 40.96));
-  return {static_cast<float>(push_threshold), std::clamp(kept, 1, 4096), topk_values};
+  return {static_cast<float>(push_threshold), std::clamp(kept, 1, 4096), topk_values,
+          static_cast<float>(residual_factor)};
 }
 
 const Codec& Experiment::Sync::PushCodec() const { return CodecOf(push_codec, SettingsOfCodecs()); }

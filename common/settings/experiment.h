@@ -114,6 +114,7 @@ struct Experiment {
 
     double topk_percent = 1;
     CodecId topk_values = CodecId::kInt8;
+    double residual_factor = 0.95;
 
     const Codec& PushCodec() const;
     const Codec& PullCodec() const;

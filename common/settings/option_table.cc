@@ -379,6 +379,10 @@ std::vector<Option> Rows() {
        .help = "Share of each 4,096 numbers that codec topk sends, the largest"},
       {KUMO_SETTING(sync.topk_values), .effect = kResult, .also = "topk_codec",
        .help = "Codec of the numbers that codec topk sends"},
+      {KUMO_SETTING(sync.residual_factor), .allowed = AboveTo(0, 1), .effect = kResult,
+       .also = "topk2bit_beta error_feedback_decay sparseloco_beta error_decay",
+       .help = "Factor of the residual in each round with codec topk2bit; below 1, what was not "
+               "sent is forgotten little by little; 1: nothing is"},
 
       {KUMO_SETTING(block.rule), .effect = kBlockMoments,
        .also = "update_rule aggregation outer_optimizer outer_optimiser",

@@ -22,7 +22,8 @@ class GradientCodec {
   virtual void DecodeAdd(const Codec& codec, std::span<const std::byte> code, int64_t n,
                          float* to) = 0;
   // Codec::EncodeIn of x, or of x - minus if `minus` is not null. `residual` is null without
-  // error feedback.
+  // error feedback. Chunks of a codec of tensors (Codec::of_tensors) are encoded as by
+  // ContributionEncoder, those of one tensor in one call.
   struct Encoding {
     const Codec* codec = nullptr;
     const float* x = nullptr;

@@ -47,15 +47,15 @@ Version NextArrays(const Rule& rule, int64_t step, bool worker_copy, Version* cu
 }
 
 Result<RoundMath> RoundMath::Make(const Experiment& experiment, const JobPlan& plan,
-                                  const JobSpec& spec, int64_t shard_bytes) {
+                                  const JobSpec& spec, const ShardMap& map, int server) {
   RoundMath math;
   math.plan_ = plan;
-  math.policy_ = RoundPolicy(experiment);
+  math.policy_ = RoundPolicy(experiment, spec.layout, map);
   math.layout_ = spec.layout;
   math.metrics_ = spec.metrics;
   math.weight_decay_ = experiment.optimiser.weight_decay;
   math.block_decay_ = experiment.block.weight_decay;
-  math.stream_ = shard_bytes > kStreamBytes;
+  math.stream_ = map.ServerBytes(server) > kStreamBytes;
   const PlanSettings& of = plan.settings();
   math.average_samples_ = experiment.evaluation.average_samples;
   const auto evaluated = [&math](std::unique_ptr<Rule> rule) {
@@ -101,7 +101,7 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
     contribution.samples = 0;
   }
   if (contribution.samples == 0) return contribution;
-  const Codec& codec = policy_.PushCodec(round, chunk.segment);
+  const Codec& codec = policy_.PushCodec(round, chunk);
   if (header.codec() != static_cast<uint32_t>(codec.id())) {
     return InvalidArgument(SubjectOf(header) + ": codec " + std::to_string(header.codec()) +
                            " instead of " + std::string(codec.name()));

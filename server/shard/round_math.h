@@ -29,10 +29,9 @@ namespace kumo {
 
 class RoundMath {
  public:
-  // shard_bytes: float32 bytes of all chunks that are worked on together. The errors of
-  // Schedule::Make.
+  // For the chunks of one server. The errors of Schedule::Make.
   static Result<RoundMath> Make(const Experiment& experiment, const JobPlan& plan,
-                                const JobSpec& spec, int64_t shard_bytes);
+                                const JobSpec& spec, const ShardMap& map, int server);
 
   const JobPlan& plan() const { return plan_; }
   int partitions() const { return plan_.settings().partitions; }

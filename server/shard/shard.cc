@@ -13,8 +13,7 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardPlace& place, const Experi
                                            VersionObserver observer) {
   const int64_t chunk_bytes = experiment.cluster.chunk_kib * 1024;
   ShardMap map = ShardMapFor(experiment, spec.layout, place.servers);
-  KUMO_ASSIGN_OR_RETURN(RoundMath math,
-                        RoundMath::Make(experiment, plan, spec, map.ServerBytes(place.index)));
+  KUMO_ASSIGN_OR_RETURN(RoundMath math, RoundMath::Make(experiment, plan, spec, map, place.index));
   std::optional<ReplicaSender> replica_sender;
   if (experiment.cluster.KeepsVersionsTwice()) {
     replica_sender.emplace(place.index, place.servers, chunk_bytes);

@@ -85,7 +85,7 @@ class Liar {
     const RoundPlan plan = shape_.plan.Round(round);
     int64_t sent = 0;
     for (const Chunk& chunk : shape_.map.chunks()) {
-      const Codec& codec = shape_.policy.PushCodec(plan, chunk.segment);
+      const Codec& codec = shape_.policy.PushCodec(plan, chunk);
       const std::vector<float> garbage(chunk.range.size(), 0.25f);
       auto coded = std::make_shared<std::vector<std::byte>>(codec.EncodedBytes(garbage.size()));
       CHECK_EQ(codec.Encode(garbage, {}, *coded), -1);

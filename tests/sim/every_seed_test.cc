@@ -55,6 +55,10 @@ SimSettings RandomJob(uint64_t seed) {
   e.sync.push_threshold = choose({1, 2}) * 0.01;
   e.sync.topk_percent = choose({1, 20});
   e.sync.topk_values = choose({0, 1}) ? CodecId::kInt8 : CodecId::kOneBit;
+  e.sync.residual_factor = choose({5, 10}) * 0.1;
+  // Several chunks, which cut a tensor, also for codecs that take 4,096 numbers at a time.
+  if (e.sync.ChunkUnit() > 512)
+    settings.tensors.push_back({"c.weight", {3, 3000}, Segment::kDecayed});
   const size_t rules = ChoicesOf(BlockRule()).size();
   e.cluster.workers = choose({1, 2, 3});
   settings.servers = choose({1, 2, 3});

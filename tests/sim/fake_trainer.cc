@@ -7,6 +7,7 @@
 
 #include <glog/logging.h>
 
+#include "common/codec/contribution_encoder.h"
 #include "tests/common/job/loss_and_accuracy.h"
 
 namespace kumo::sim {
@@ -65,6 +66,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
   const bool ahead = shape_->plan.AheadSamples(train.round, train.partition).size() > 0;
   Rng rng(seed_, RngPurpose::kSimulation, train.partition, train.round.round);
   TrainedBlock block;
+  ContributionEncoder encoder;
   // Sums that show in which order they are added.
   const double loss = 0.1 + std::abs(static_cast<double>(vectors_[0][train.partition]));
   block.metrics = test::SumsOf(samples.size(), static_cast<double>(samples.size()) * loss,
@@ -102,7 +104,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
       block.contributions.push_back({});
       continue;
     }
-    const Codec& codec = shape_->policy.PushCodec(train.round, chunk.segment);
+    const Codec& codec = shape_->policy.PushCodec(train.round, chunk);
     std::span<float> residual;
     if (carried.residual > 0 && !codec.lossless()) {
       residual = std::span<float>(arrays[0]).subspan(chunk.range.begin, n);
@@ -110,9 +112,10 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
     auto coded = std::make_shared<std::vector<std::byte>>(codec.EncodedBytes(n));
     const EncodeContext context =
         shape_->policy.PushContext(train.round, train.partition, chunk.range);
-    CHECK_EQ(codec.EncodeIn(context, x, residual, *coded), -1);
+    CHECK_EQ(encoder.Encode(codec, context, x, residual, *coded), -1);
     block.contributions.push_back({coded, std::span<const std::byte>(*coded)});
   }
+  encoder.Finish();
   if (train.save_state) block.carried = Copies(train.partition);
   return block;
 }

@@ -70,7 +70,7 @@ void Computation::SendInitial(InitialWeights weights, WorkerStepContext* context
 void Computation::Push(int chunk, Payload payload, const MetricSums* metrics,
                        WorkerStepContext* context) {
   const RoundPlan round = shape_->plan.Round(round_);
-  const Codec& codec = shape_->policy.PushCodec(round, shape_->map.chunks()[chunk].segment);
+  const Codec& codec = shape_->policy.PushCodec(round, shape_->map.chunks()[chunk]);
   wire::Header header;
   header.set_type(wire::PUSH);
   header.set_round(round_);

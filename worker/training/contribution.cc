@@ -16,7 +16,7 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, int pa
     places.push_back(end);
     asked_[chunk.index] = chunk.frozen();
     if (chunk.frozen()) continue;
-    encoding.codec = &shape.policy.PushCodec(round, chunk.segment);
+    encoding.codec = &shape.policy.PushCodec(round, chunk);
     encoding.n = chunk.range.size();
     if (round.local_steps || chunk.segment == Segment::kStatistics) {
       encoding.x = vectors.base + begin;

@@ -356,12 +356,13 @@ StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
 // The backward pass computes gradients from the last tensor to the first, so a chunk is final with
 // its first tensor. Chunks of the last stage are final only at the end of the step; so is chunk 0,
 // whose message carries the step's metrics. A factor computed from all gradients (clipping, fp16
-// loss scaling) leaves no chunk final before the end, nor does a minibatch in parts.
+// loss scaling) leaves no chunk final before the end, nor does a minibatch in parts, nor a codec of
+// tensors, which codes all chunks together.
 std::vector<std::vector<int>> ReadyChunks(const Experiment& experiment,
                                           std::span<const Range> stages,
                                           const ParameterLayout& layout, const ShardMap& map) {
   if (experiment.optimiser.clip_norm > 0 || experiment.network.precision == Precision::kFp16 ||
-      experiment.sync.minibatch_parts > 1) {
+      experiment.sync.minibatch_parts > 1 || experiment.sync.PushCodec().traits().uses_tensors) {
     return {};
   }
   std::vector<std::vector<int>> chunks(stages.size());

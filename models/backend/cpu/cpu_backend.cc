@@ -11,6 +11,7 @@
 #include <glog/logging.h>
 
 #include "common/base/buffer.h"
+#include "common/codec/contribution_encoder.h"
 #include "models/backend/cpu/input_loader.h"
 #include "models/backend/cpu/matrix_product.h"
 #include "models/backend/cpu/ops.h"
@@ -74,8 +75,9 @@ class CpuBackend final : public Backend {
       std::span<float> residual;
       if (encoding.residual != nullptr) residual = {encoding.residual, n};
       encoding.first_bad =
-          encoding.codec->EncodeIn(encoding.context, {x, n}, residual, encoding.code);
+          encoder_.Encode(*encoding.codec, encoding.context, {x, n}, residual, encoding.code);
     }
+    encoder_.Finish();
   }
   void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) override {
     CHECK(marked_.emplace(mark, Marked{encodings, std::move(done)}).second) << "mark " << mark;
@@ -209,6 +211,7 @@ class CpuBackend final : public Backend {
   HostMemory host_;
   cpu::Engine engine_;
   Buffer<float> difference_;
+  ContributionEncoder encoder_;
   std::map<int, Marked> marked_;
   mutable bool is_laid_out_ = false;  // arrays have been sized
 };

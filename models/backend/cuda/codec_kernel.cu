@@ -4,21 +4,7 @@
 // 16 threads work on a bucket, each on one of the codecs' 16 lanes: numbers 16 v + lane of the
 // bucket. Encode reads x (and the array that is subtracted) and the residual once, and writes the
 // residual and the packed bytes once: memory bandwidth is the limit.
-#include "models/backend/cuda/grid.cuh"
-
-#define KUMO_ISA on_device
-#define KUMO_FORMULA __device__ inline
-
-namespace kumo::KUMO_ISA {
-
-KUMO_FORMULA uint32_t BitsOf(float x) { return __float_as_uint(x); }
-KUMO_FORMULA float FloatOf(uint32_t bits) { return __uint_as_float(bits); }
-KUMO_FORMULA float RootOf(float x) { return sqrtf(x); }
-
-}  // namespace kumo::KUMO_ISA
-
-#include "common/codec/formulas.h"
-#include "common/codec/topk_layout.h"
+#include "models/backend/cuda/codec.cuh"
 
 namespace kumo::cuda {
 namespace {
@@ -207,16 +193,6 @@ struct OneBitFormat : on_device::OneBitFormula {
 __device__ int64_t FirstBucket() { return FirstOfThread() / kLanes; }
 __device__ int64_t BucketsOfGrid() { return ThreadsOfGrid() / kLanes; }
 
-// The job of which `group` is one.
-__device__ const EncodeJob& JobOf(const EncodeJob* jobs, int count, int64_t group) {
-  int low = 0;
-  for (int high = count; high - low > 1;) {
-    const int middle = (low + high) / 2;
-    (jobs[middle].first_group <= group ? low : high) = middle;
-  }
-  return jobs[low];
-}
-
 template <typename Format>
 __global__ void EncodeKernel(const EncodeJob* jobs, int count, int64_t buckets) {
   constexpr int64_t kBucket = Codec::kBucket;
@@ -276,25 +252,7 @@ __global__ void DecodeKernel(const std::byte* in, int64_t n, float* out) {
 
 // --- topk: a block of threads for each group of 4,096 numbers, each thread with a run of them.
 
-constexpr int kTopkGroup = 4096;
-constexpr int kRun = kTopkGroup / kThreads;
 constexpr int kTopkMost = kTopkGroup / 2;  // of a group, as sync.topk_percent allows
-
-// The sum of the threads before this one, and in *all that of all threads. Works in `sums`.
-__device__ int SumBefore(int value, int* sums, int* all) {
-  const int me = static_cast<int>(threadIdx.x);
-  __syncthreads();
-  sums[me] = value;
-  __syncthreads();
-  for (int distance = 1; distance < kThreads; distance *= 2) {
-    const int more = me >= distance ? sums[me - distance] : 0;
-    __syncthreads();
-    sums[me] += more;
-    __syncthreads();
-  }
-  *all = sums[kThreads - 1];
-  return sums[me] - value;
-}
 
 // Bytes of a group of `count` numbers.
 template <typename Format>
@@ -306,8 +264,6 @@ __device__ int64_t TopkBytes(const CodecSettings& settings, int64_t count) {
   return static_cast<int64_t>(TopkLayout::PositionBytes(static_cast<size_t>(kept)) +
                               TopkLayout::Aligned(static_cast<size_t>(values)));
 }
-
-__device__ uint32_t Magnitude(float x) { return BitsOf(x) & on_device::kMagnitudeBits; }
 
 template <typename Format>
 __global__ void EncodeTopkKernel(const EncodeJob* jobs, int count, int64_t groups) {
@@ -322,60 +278,8 @@ __global__ void EncodeTopkKernel(const EncodeJob* jobs, int count, int64_t group
     const int64_t begin = (of_all - job.first_group) * kTopkGroup;
     const int numbers = static_cast<int>(min(int64_t{kTopkGroup}, job.n - begin));
     const int kept = static_cast<int>(TopkLayout::Kept(job.settings, static_cast<size_t>(numbers)));
-    const int mine = me * kRun;
-    float u[kRun];
-    const uint32_t most = BitsOf(job.context.most);
-    for (int r = 0; r < kRun; ++r) {
-      u[r] = 0.0f;
-      if (mine + r >= numbers) continue;
-      const int64_t i = begin + mine + r;
-      u[r] = job.x[i];
-      if (job.minus != nullptr) u[r] -= job.minus[i];
-      if (job.residual != nullptr) u[r] += job.residual[i];
-      if (Magnitude(u[r]) > most) {
-        atomicMin(job.first_bad, static_cast<unsigned long long>(i));
-        u[r] = 0.0f;  // what is encoded is not used
-      }
-    }
-    // The largest magnitude that at least `kept` numbers reach.
-    uint32_t low = 0;
-    for (int bit = 30; bit >= 0; --bit) {
-      const uint32_t tried = low | 1u << bit;
-      int reached = 0;
-      for (int r = 0; r < kRun; ++r) {
-        reached += mine + r < numbers && Magnitude(u[r]) >= tried ? 1 : 0;
-      }
-      int all = 0;
-      SumBefore(reached, sums, &all);
-      if (all >= kept) low = tried;
-    }
-    // All above it, and of those equal to it the first.
-    int above = 0;
-    int equal = 0;
-    for (int r = 0; r < kRun; ++r) {
-      if (mine + r >= numbers) continue;
-      above += Magnitude(u[r]) > low ? 1 : 0;
-      equal += Magnitude(u[r]) == low ? 1 : 0;
-    }
-    int all_above = 0;
-    int all_equal = 0;
-    SumBefore(above, sums, &all_above);
-    int equal_before = SumBefore(equal, sums, &all_equal);
-    bool sent[kRun];
-    int selected = 0;
-    for (int r = 0; r < kRun; ++r) {
-      const bool exists = mine + r < numbers;
-      sent[r] = exists && Magnitude(u[r]) > low;
-      if (exists && Magnitude(u[r]) == low) sent[r] = equal_before++ < kept - all_above;
-      selected += sent[r] ? 1 : 0;
-    }
-    int all = 0;
-    int to = SumBefore(selected, sums, &all);
-    for (int r = 0; r < kRun; ++r) {
-      if (!sent[r]) continue;
-      positions[to] = static_cast<uint16_t>(mine + r);
-      values[to++] = u[r];
-    }
+    const GroupOfThread mine =
+        SelectGroup(job, 1.0f, begin, numbers, kept, sums, positions, values);
     if (me == 0) positions[kept] = 0;  // the second of the last pair
     __syncthreads();
 
@@ -415,10 +319,10 @@ __global__ void EncodeTopkKernel(const EncodeJob* jobs, int count, int64_t group
     for (int i = end + me; i < bytes; i += kThreads) out[i] = std::byte{0};
     __syncthreads();
     if (job.residual != nullptr) {
-      to -= selected;
+      int from = mine.first_sent;
       for (int r = 0; r < kRun; ++r) {
-        if (mine + r >= numbers) break;
-        job.residual[begin + mine + r] = sent[r] ? errors[to++] : u[r] - (-0.0f);
+        if (mine.first + r >= numbers) break;
+        job.residual[begin + mine.first + r] = mine.sent[r] ? errors[from++] : mine.u[r] - (-0.0f);
       }
     }
     __syncthreads();  // the arrays are used again
@@ -482,6 +386,7 @@ cudaError_t WithFormat(CodecId codec, LaunchFormat launch) {
     case CodecId::kTwoBitCntk:
       return launch(PackedFormat<on_device::CntkFormula<2>>());
     case CodecId::kTopk:
+    case CodecId::kTopk2bit:
       break;
   }
   return cudaErrorInvalidValue;
@@ -490,7 +395,8 @@ cudaError_t WithFormat(CodecId codec, LaunchFormat launch) {
 }  // namespace
 
 cudaError_t Encode(const Launch& launch, const Codec& codec, const EncodeJob* jobs, int count,
-                   int64_t groups) {
+                   int64_t groups, const TensorTable& tensors) {
+  if (codec.traits().uses_tensors) return EncodeTopk2bit(launch, jobs, count, groups, tensors);
   if (codec.traits().selects) {
     return WithFormat(codec.settings().values, [&]<typename Format>(Format) {
       return Queue(launch, EncodeTopkKernel<Format>, BlocksFor(launch, groups * kThreads), jobs,
@@ -505,6 +411,7 @@ cudaError_t Encode(const Launch& launch, const Codec& codec, const EncodeJob* jo
 
 cudaError_t Decode(const Launch& launch, const Codec& codec, const std::byte* in, int64_t n,
                    float* out) {
+  if (codec.traits().uses_tensors) return DecodeTopk2bit(launch, in, n, out);
   if (codec.traits().selects) {
     const int64_t groups = (n + kTopkGroup - 1) / kTopkGroup;
     return WithFormat(codec.settings().values, [&]<typename Format>(Format) {

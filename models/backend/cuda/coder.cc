@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include <glog/logging.h>
+
+#include "common/codec/topk2bit_codec.h"
 
 namespace kumo::cuda {
 namespace {
@@ -127,16 +130,20 @@ std::vector<size_t> Coder::Part::LayOut() {
   return places;
 }
 
-// Grouped by codec.
+// Grouped by codec; those of tensors are one group.
 std::vector<EncodeJob> Coder::Part::MakeJobs(const std::vector<size_t>& places) {
   std::byte* const packed = memory->packed.data();
   auto* const first_bad = reinterpret_cast<unsigned long long*>(packed);
   std::map<const Codec*, std::vector<size_t>> of_codec;
-  for (size_t i = 0; i < encodings.size(); ++i) of_codec[encodings[i].codec].push_back(i);
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    const Codec* const codec = encodings[i].codec;
+    of_codec[codec->of_tensors() == nullptr ? codec : nullptr].push_back(i);
+  }
   std::vector<EncodeJob> jobs;
-  for (const auto& [codec, members] : of_codec) {
+  for (const auto& [key, members] : of_codec) {
+    const Codec* const codec = encodings[members.front()].codec;
     Group& group = groups.emplace_back();
-    group = {codec, static_cast<int>(jobs.size()), static_cast<int>(members.size()), 0};
+    group = {codec, static_cast<int>(jobs.size()), static_cast<int>(members.size()), 0, {}};
     for (const size_t i : members) {
       const GradientCodec::Encoding& e = encodings[i];
       jobs.push_back({e.x, e.minus, e.residual, e.n, packed + places[i], first_bad + i,
@@ -146,6 +153,52 @@ std::vector<EncodeJob> Coder::Part::MakeJobs(const std::vector<size_t>& places) 
     }
   }
   return jobs;
+}
+
+// Of the group that has tensors, in order.
+std::vector<EncodedTensor> Coder::Part::Tensors() const {
+  std::vector<EncodedTensor> tensors;
+  int64_t first = 0;  // place of the chunk's first number
+  int last = -1;      // the tensor before
+  for (const GradientCodec::Encoding& encoding : encodings) {
+    const Topk2bitCodec* const codec = encoding.codec->of_tensors();
+    if (codec == nullptr) continue;
+    const std::vector<TensorPiece>& pieces = codec->pieces();
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      if (pieces[i].tensor != last) {
+        tensors.push_back({first + static_cast<int64_t>(pieces[i].begin), 0});
+      }
+      last = pieces[i].tensor;
+      const int64_t end =
+          i + 1 < pieces.size() ? static_cast<int64_t>(pieces[i + 1].begin) : encoding.n;
+      tensors.back().end = first + end;
+    }
+    const auto length = static_cast<int64_t>(codec->group());
+    first += (encoding.n + length - 1) / length * length;
+  }
+  return tensors;
+}
+
+void Coder::PrepareTensors(Part* part) {
+  Memory& memory = *part->memory;
+  const std::vector<EncodedTensor> tensors = part->Tensors();
+  for (Group& group : part->groups) {
+    if (group.codec->of_tensors() == nullptr) continue;
+    const auto enough = [this](auto* array, int64_t count, const char* what) {
+      using Array = std::remove_pointer_t<decltype(array)>;
+      if (array->size() < count) *array = Array(engine_, count, what);
+      return array->data();
+    };
+    group.tensors.count = static_cast<int>(tensors.size());
+    EncodedTensor* const table = enough(&memory.tensors, std::ssize(tensors), "tensors to code");
+    group.tensors.tensors = table;
+    group.tensors.levels = enough(&memory.levels, std::ssize(tensors), "levels of tensors");
+    constexpr int64_t kSent = 64;
+    group.tensors.positions =
+        enough(&memory.positions, kSent * group.of_codec, "positions of coded numbers");
+    group.tensors.values = enough(&memory.values, kSent * group.of_codec, "coded numbers");
+    staging_.Write(tensors.data(), tensors.size() * sizeof(EncodedTensor), table);
+  }
 }
 
 bool Coder::Prepare(Memory* memory, Part* part) {
@@ -165,6 +218,7 @@ bool Coder::Prepare(Memory* memory, Part* part) {
   }
   const std::vector<EncodeJob> jobs = part->MakeJobs(places);
   staging_.Write(jobs.data(), jobs.size() * sizeof(EncodeJob), memory->jobs.data());
+  PrepareTensors(part);
   KUMO_CUDA(engine_,
             cudaMemsetAsync(memory->packed.data(), 0xFF, part->found_bytes(), engine_.stream()));
   return engine_.ok();
@@ -176,7 +230,7 @@ void Coder::Queue(const Part& part, cudaStream_t stream) {
   for (const Group& group : part.groups) {
     KUMO_CUDA(engine_,
               cuda::Encode(launch, *group.codec, part.memory->jobs.data() + group.first_job,
-                           group.jobs, group.of_codec));
+                           group.jobs, group.of_codec, group.tensors));
   }
   const std::byte* const packed = part.memory->packed.data();
   for (const Run& run : part.runs) {

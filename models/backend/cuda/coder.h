@@ -49,6 +49,11 @@ class Coder {
   struct Memory {
     DeviceArray<std::byte> packed;
     DeviceArray<EncodeJob> jobs;
+    // Of chunks whose codecs are of tensors.
+    DeviceArray<EncodedTensor> tensors;
+    DeviceArray<TensorLevels> levels;
+    DeviceArray<uint16_t> positions;
+    DeviceArray<float> values;
     Event marked;  // null: for what is coded in order
     Event coded;
   };
@@ -57,11 +62,12 @@ class Coder {
     size_t place;  // in packed
     size_t bytes;
   };
-  struct Group {  // chunks of one codec: a kernel's work
+  struct Group {  // chunks of one codec, or of codecs of tensors: a kernel's work
     const Codec* codec = nullptr;
     int first_job = 0;
     int jobs = 0;
     int64_t of_codec = 0;  // groups of the codec, of all its jobs
+    TensorTable tensors;   // in the device's memory
   };
   struct Part {
     std::span<GradientCodec::Encoding> encodings;
@@ -73,6 +79,7 @@ class Coder {
 
     std::vector<size_t> LayOut();
     std::vector<EncodeJob> MakeJobs(const std::vector<size_t>& places);
+    std::vector<EncodedTensor> Tensors() const;
     size_t found_bytes() const { return encodings.size() * sizeof(unsigned long long); }
     unsigned long long* found() const {
       return reinterpret_cast<unsigned long long*>(found_memory.get());
@@ -82,6 +89,7 @@ class Coder {
   // Lays a part out and tells the device of it, in order with everything else. Whether nothing has
   // failed.
   bool Prepare(Memory* memory, Part* part);
+  void PrepareTensors(Part* part);
   void Queue(const Part& part, cudaStream_t stream);
   void Deliver(const Part& part);
 

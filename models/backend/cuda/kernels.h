@@ -96,12 +96,38 @@ struct EncodeJob {
   EncodeContext context;
   CodecSettings settings;
 };
-// `jobs` in device memory, all of this codec; `groups` (Codec::group()) are those of all.
+// For chunks of a codec of tensors (Codec::of_tensors): the tensors of all jobs, in order. A
+// number's place is that of its group among those of all jobs, times 4,096, plus its position in
+// the group.
+struct EncodedTensor {
+  int64_t begin = 0;  // place of its first number
+  int64_t end = 0;    // behind that of its last one
+};
+struct TensorLevels {
+  double mean;
+  double step;
+  float levels[4];
+};
+struct TensorTable {  // in device memory
+  const EncodedTensor* tensors = nullptr;
+  int count = 0;  // 0: none of the jobs has tensors
+  // Working memory.
+  TensorLevels* levels = nullptr;  // by tensor
+  // 64 for each group of all jobs.
+  uint16_t* positions = nullptr;
+  float* values = nullptr;
+};
+// `jobs` in device memory, all of this codec, or each of one of tensors; `groups` (Codec::group())
+// are those of all.
 cudaError_t Encode(const Launch& launch, const Codec& codec, const EncodeJob* jobs, int count,
-                   int64_t groups);
-// `in` is aligned to 8 bytes.
+                   int64_t groups, const TensorTable& tensors = {});
+// `in` is aligned to 8 bytes. Not for codecs of tensors.
 cudaError_t Decode(const Launch& launch, const Codec& codec, const std::byte* in, int64_t n,
                    float* out);
+// topk2bit_kernel.cu: likewise.
+cudaError_t EncodeTopk2bit(const Launch& launch, const EncodeJob* jobs, int count, int64_t groups,
+                           const TensorTable& tensors);
+cudaError_t DecodeTopk2bit(const Launch& launch, const std::byte* in, int64_t n, float* out);
 
 // --- optimiser_kernel.cu. One step of common/optimiser/, the same bits; `numbers` in device
 // memory, since they change from step to step, and so is the factor of the gradients; where that is

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/codec/topk2bit_codec.h"
+#include "common/job/job_identity.h"
 #include "common/optimiser/optimiser.h"
 
 namespace kumo {
@@ -17,6 +19,12 @@ RoundPlan Block() {
   RoundPlan round;
   round.local_steps = true;
   return round;
+}
+
+Chunk ChunkOf(Segment segment) {
+  Chunk chunk;
+  chunk.segment = segment;
+  return chunk;
 }
 
 TEST(RoundPolicy, PartitionsCarryTheResidualAndTheOptimiserStateThatIsNotReset) {
@@ -63,9 +71,9 @@ TEST(RoundPolicy, WarmUpsAndStatisticsGoInFullPrecision) {
   for (const CodecId pull : {CodecId::kInt8, CodecId::kFp16}) {
     e.sync.pull_codec = pull;
     const RoundPolicy policy(e);
-    EXPECT_EQ(policy.PushCodec(Block(), Segment::kDecayed).id(), CodecId::kOneBit);
-    EXPECT_EQ(policy.PushCodec(WarmUp(), Segment::kDecayed).id(), CodecId::kFp32);
-    EXPECT_EQ(policy.PushCodec(Block(), Segment::kStatistics).id(), CodecId::kFp32);
+    EXPECT_EQ(policy.PushCodec(Block(), ChunkOf(Segment::kDecayed)).id(), CodecId::kOneBit);
+    EXPECT_EQ(policy.PushCodec(WarmUp(), ChunkOf(Segment::kDecayed)).id(), CodecId::kFp32);
+    EXPECT_EQ(policy.PushCodec(Block(), ChunkOf(Segment::kStatistics)).id(), CodecId::kFp32);
     EXPECT_EQ(policy.PullCodec(Block(), Segment::kDecayed)->id(), pull);
     EXPECT_EQ(policy.PullCodec(Block(), Segment::kStatistics), nullptr);
     // Rounded weights are rounded in a warm-up, too.
@@ -102,6 +110,48 @@ TEST(RoundPolicy, AWarmUpNeedsTheSlotsOfItsRuleToo) {
   EXPECT_EQ(RoundPolicy(e).rule_slots(), 2);
   e.sync.mode = SyncMode::kGradient;
   EXPECT_EQ(RoundPolicy(e).rule_slots(), 2);
+}
+
+// Each chunk's codec knows the tensors that it has numbers of, also on a server of several.
+TEST(RoundPolicy, ACodecOfTensorsIsBoundToTheTensorsOfEachChunk) {
+  const auto tensor = [](const char* name, int64_t size, Segment segment) {
+    TensorSpec spec;
+    spec.name = name;
+    spec.shape = {size};
+    spec.segment = segment;
+    return spec;
+  };
+  const ParameterLayout layout =
+      ParameterLayout::Make(
+          {tensor("a", 6000, Segment::kDecayed), tensor("b", 20, Segment::kUndecayed),
+           tensor("c", 100, Segment::kDecayed), tensor("d", 6000, Segment::kDecayed),
+           tensor("e", 5, Segment::kStatistics)})
+          .value();
+  Experiment e;
+  e.cluster.chunk_kib = 16;
+  e.sync.push_codec = CodecId::kTopk2bit;
+  e.sync.residual_factor = 0.5;
+  const ShardMap map = ShardMapFor(e, layout, 2);
+  const RoundPolicy policy(e, layout, map);
+  // Tensors and their begins in each chunk.
+  const std::vector<std::vector<std::pair<int, size_t>>> expected = {
+      {{0, 0}}, {{0, 0}, {2, 1904}, {3, 2004}}, {{3, 0}}, {{1, 0}}};
+  for (const Chunk& chunk : map.chunks()) {
+    const Codec& codec = policy.PushCodec(Block(), chunk);
+    if (chunk.segment == Segment::kStatistics) {
+      EXPECT_EQ(codec.id(), CodecId::kFp32);
+      continue;
+    }
+    EXPECT_EQ(codec.settings().residual_factor, 0.5f);
+    ASSERT_NE(codec.of_tensors(), nullptr);
+    std::vector<std::pair<int, size_t>> pieces;
+    for (const TensorPiece& piece : codec.of_tensors()->pieces()) {
+      pieces.emplace_back(piece.tensor, piece.begin);
+    }
+    EXPECT_EQ(pieces, expected.at(chunk.index)) << chunk.index;
+    EXPECT_EQ(policy.PushCodec(WarmUp(), chunk).id(), CodecId::kFp32);
+  }
+  EXPECT_EQ(map.chunks().size(), 5u);
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ TEST(ShardMap, ChunksAreMultiplesOfWhatTheCodecsTakeAtATime) {
   Experiment experiment;
   experiment.cluster.chunk_kib = 16;
   const ParameterLayout layout = Layout(50'000, 9'000, 700);
-  for (const CodecId codec : {CodecId::kTopk, CodecId::kInt4}) {
+  for (const CodecId codec : {CodecId::kTopk, CodecId::kTopk2bit, CodecId::kInt4}) {
     for (const bool pulls : {false, true}) {
       experiment.sync.push_codec = pulls ? CodecId::kFp32 : codec;
       experiment.sync.pull_codec = pulls ? codec : CodecId::kFp32;

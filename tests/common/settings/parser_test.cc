@@ -198,13 +198,17 @@ TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
               HasSubstr("set sync.error_feedback = true"));
   EXPECT_THAT(FirstProblem(head, {"sync.pull_codec=2bit"}),
               HasSubstr("sync.pull_codec = 2bit: this codec is for contributions only"));
-  for (const char* values : {"2bit", "topk"}) {
+  for (const char* values : {"2bit", "topk", "topk2bit"}) {
     EXPECT_THAT(
         FirstProblem(head, {"sync.pull_codec=topk", std::string("sync.topk_values=") + values}),
         HasSubstr(std::string("sync.topk_values = ") + values));
   }
   EXPECT_THAT(FirstProblem(head, {"sync.push_codec=topk", "cluster.chunk_kib=17"}),
               HasSubstr("set cluster.chunk_kib = 32"));
+  EXPECT_THAT(FirstProblem(head, {"sync.pull_codec=topk2bit", "cluster.chunk_kib=17"}),
+              HasSubstr("topk2bit selects among 4,096 numbers"));
+  EXPECT_THAT(FirstProblem(head, {"sync.push_codec=topk2bit", "sync.error_feedback=false"}),
+              HasSubstr("sync.push_codec = topk2bit sends a part"));
   EXPECT_THAT(FirstProblem(head, {"schedule.type=multistep"}),
               HasSubstr("schedule.milestones is empty"));
   EXPECT_THAT(FirstProblem(head, {"schedule.milestones=3,2"}), HasSubstr("must ascend"));

@@ -161,9 +161,9 @@ TEST(CodedPulls, WeightsThatACodedPullCannotHoldEndTheJobNamingTheTensor) {
 TEST(CodedPulls, TheVersionBeforeIsCodedTooWhenVersionsAreTakenOver) {
   Job job = SmallJob();
   job.experiment.sync.pull_codec = CodecId::kFp16;
-  const RoundMath math =
-      RoundMath::Make(job.experiment, job.plan(), job.spec, /*shard_bytes=*/1).value();
   const Shards shards(job, 1);
+  const RoundMath math =
+      RoundMath::Make(job.experiment, job.plan(), job.spec, shards.map(), 0).value();
   const Chunk& chunk = shards.map().chunks()[0];
   const auto filled = [&](float number) {
     Version version;

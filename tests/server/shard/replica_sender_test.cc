@@ -35,7 +35,7 @@ class ReplicaSenderTest : public testing::Test {
 
   static RoundMath Math(const Job& job, const ShardMap& map) {
     const Experiment& e = job.experiment;
-    return RoundMath::Make(e, job.plan(), job.spec, map.ServerBytes(0)).value();
+    return RoundMath::Make(e, job.plan(), job.spec, map, 0).value();
   }
 
   // Everybody contributes to round 3.

@@ -20,8 +20,7 @@ using testing::HasSubstr;
 
 Result<RoundMath> MathOf(const Job& job) {
   const Experiment& e = job.experiment;
-  return RoundMath::Make(e, job.plan(), job.spec,
-                         /*shard_bytes=*/1);
+  return RoundMath::Make(e, job.plan(), job.spec, ShardMapFor(e, job.spec.layout, 1), 0);
 }
 
 Chunk Of(const Job& job, Segment segment) {

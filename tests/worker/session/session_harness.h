@@ -159,8 +159,7 @@ class Script {
   void HandOn(const std::vector<int>& chunks) {
     std::vector<CodedChunk> coded;
     for (const int chunk : chunks) {
-      const Codec& codec =
-          session_.shape().policy.PushCodec(train->round, map().chunks()[chunk].segment);
+      const Codec& codec = session_.shape().policy.PushCodec(train->round, map().chunks()[chunk]);
       coded.push_back({chunk, Bytes(codec.EncodedBytes(map().chunks()[chunk].range.size()))});
     }
     Take(session_.OnCoded(std::move(coded), now));
@@ -180,7 +179,7 @@ class Script {
           session_.shape().plan.MainSamples(asked.round, asked.partition).size();
       block.metrics.samples = samples;
       for (const Chunk& chunk : map().chunks()) {
-        const Codec& codec = session_.shape().policy.PushCodec(asked.round, chunk.segment);
+        const Codec& codec = session_.shape().policy.PushCodec(asked.round, chunk);
         block.contributions.push_back(samples == 0 ? Payload()
                                                    : Bytes(codec.EncodedBytes(chunk.range.size())));
         const int arrays = session_.shape().policy.carried().count();

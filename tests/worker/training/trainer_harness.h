@@ -152,7 +152,7 @@ class TrainerTest : public testing::Test {
       std::vector<float> all(layout().size());
       for (const Chunk& chunk : map().chunks()) {
         if (chunk.frozen()) continue;
-        const Codec& codec = shape.policy.PushCodec(shape.plan.Round(round), chunk.segment);
+        const Codec& codec = shape.policy.PushCodec(shape.plan.Round(round), chunk);
         codec.Decode(block.contributions[chunk.index].bytes, chunk.range.size(), 0,
                      std::span<float>(all).subspan(chunk.range.begin, chunk.range.size()));
       }
