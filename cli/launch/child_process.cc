@@ -77,7 +77,8 @@ void RestoreSignals(const sigset_t& mask) {
   if (prepared.own_group) setpgid(0, 0);
   if (!DieWithParent(parent, SIGKILL).ok()) _exit(1);
   RestoreSignals(mask);
-  const int input_fd = prepared.input_fd >= 0 ? prepared.input_fd : open("/dev/null", O_RDONLY);
+  const int input_fd =
+      prepared.input_fd >= 0 ? prepared.input_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (input_fd >= 0) dup2(input_fd, STDIN_FILENO);
   if (prepared.output_fd >= 0) dup2(prepared.output_fd, STDOUT_FILENO);
   if (prepared.error_fd >= 0) dup2(prepared.error_fd, STDERR_FILENO);

@@ -260,13 +260,7 @@ void CheckMemory(const PlannedJob& job, const JobSize& size, const MemoryRoom& r
                            " has room for " + HumanBytes(room.bytes));
 }
 
-SystemRoom RoomOfSystem() {
-  // A started process has the three standard streams, whatever this one has open.
-  constexpr int64_t kInherited = 3;
-  SystemRoom room{RoomForDescriptors(), RoomForThreads()};
-  room.descriptors.free = room.descriptors.limit - kInherited;
-  return room;
-}
+SystemRoom RoomOfSystem() { return {RoomForDescriptorsOfChild(), RoomForThreads()}; }
 
 void NoteCores(const Experiment& experiment, int cores, Preflight* result) {
   const int threads = experiment.network.threads;

@@ -1,6 +1,7 @@
 #include "common/base/process/process_limits.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -68,14 +70,27 @@ void TakeLess(uint64_t limit, uint64_t used, const std::string& whose, ThreadRoo
                 std::to_string(used) + " are in use";
 }
 
-int64_t OpenDescriptors() {
+// Open descriptors of this process that `counts` counts; without those of the count itself.
+template <typename Predicate>
+int64_t OpenDescriptors(const Predicate& counts) {
   std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), &closedir);
   if (!folder) return errno == EMFILE ? INT64_MAX : 0;
-  int64_t open = -1;  // that of the folder itself
+  int64_t open = 0;
   while (const dirent* entry = readdir(folder.get())) {
-    if (entry->d_name[0] != '.') ++open;
+    if (entry->d_name[0] == '.') continue;
+    const int descriptor = std::atoi(entry->d_name);
+    if (descriptor != dirfd(folder.get()) && counts(descriptor)) ++open;
   }
   return open;
+}
+
+DescriptorRoom RoomBeside(int64_t open) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return {INT64_MAX, INT64_MAX};
+  }
+  const auto most = static_cast<int64_t>(limit.rlim_cur);
+  return {most - std::min(most, open), most};
 }
 
 }  // namespace
@@ -86,12 +101,17 @@ void RaiseSoftLimits() {
 }
 
 DescriptorRoom RoomForDescriptors() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-    return {INT64_MAX, INT64_MAX};
-  }
-  const auto most = static_cast<int64_t>(limit.rlim_cur);
-  return {most - std::min(most, OpenDescriptors()), most};
+  return RoomBeside(OpenDescriptors([](int) { return true; }));
+}
+
+DescriptorRoom RoomForDescriptorsOfChild() {
+  constexpr int kStandardStreams = 3;
+  const int64_t passed_on = OpenDescriptors([](int descriptor) {
+    if (descriptor < kStandardStreams) return false;
+    const int flags = fcntl(descriptor, F_GETFD);
+    return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+  });
+  return RoomBeside(passed_on == INT64_MAX ? passed_on : kStandardStreams + passed_on);
 }
 
 ThreadRoom RoomForThreads(const std::string& root) {

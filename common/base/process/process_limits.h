@@ -30,6 +30,9 @@ struct DescriptorRoom {
   int64_t limit = 0;  // of the process, with those that are open
 };
 DescriptorRoom RoomForDescriptors();
+// Of a program that this process starts: the standard streams are open in it, and the descriptors
+// that this process has inherited itself and not closed.
+DescriptorRoom RoomForDescriptorsOfChild();
 
 // Threads of all new processes together.
 struct ThreadRoom {

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 
+#include "common/base/process/process_limits.h"
 #include "tests/scratch_directory.h"
 
 namespace kumo {
@@ -67,6 +69,16 @@ TEST_F(WarningTailTest, AFifoInItsPlaceIsNotWaitedFor) {
   spec.command = {"/bin/true"};
   spec.output_file = path_;
   EXPECT_THAT(StartChild(spec).status().message(), HasSubstr(path_ + " is a FIFO"));
+}
+
+TEST(RunChild, LeavesTheChildNoDescriptorsBeyondThoseThatAreCounted) {
+  const DescriptorRoom room = RoomForDescriptorsOfChild();
+  ChildSpec spec;
+  spec.command = {"/bin/ls", "-1", "/proc/self/fd"};
+  std::string listed;
+  ASSERT_TRUE(RunChild(spec, &listed).ok());
+  const int64_t with_the_folder = std::ranges::count(listed, '\n');
+  EXPECT_EQ(with_the_folder - 1, room.limit - room.free) << listed;
 }
 
 TEST(WarningIn, IsOfWarningsAndErrorsOnly) {

@@ -1,6 +1,8 @@
 #include "common/base/process/process_limits.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -45,6 +47,17 @@ TEST(RaiseSoftLimits, MakesTheSoftLimitsTheHardOnes) {
   RaiseSoftLimits();
   EXPECT_GE(RoomForDescriptors().limit, std::min<int64_t>(before.rlim_max, 1 << 20));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST(RoomForDescriptorsOfChild, CountsTheDescriptorsThatAreNotClosedAtItsStart) {
+  const int64_t before = RoomForDescriptorsOfChild().free;
+  const int closed = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(RoomForDescriptorsOfChild().free, before);
+  const int passed_on = open("/dev/null", O_RDONLY);
+  EXPECT_EQ(RoomForDescriptorsOfChild().free, before - 1);
+  close(passed_on);
+  close(closed);
+  EXPECT_EQ(RoomForDescriptorsOfChild().free, before);
 }
 
 TEST(CheckDescriptors, NamesBothFiguresAndTheRemedy) {
