@@ -31,6 +31,7 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
                   "trained on CNTK's text format (data.reader = ctf): files of that format, "
                   "with or without labels",
                   &inputs);
+  line.AlsoCalled("inputs images image files data");
   line.AddOption("top", "K", {.min = 1, .max = 1'000'000}, "Number of classes to print per sample",
                  &top);
   line.AddOption("output", "NAME", Allowed(),

@@ -91,6 +91,7 @@ CommandLine MakeCommandLine(SweepArguments* args) {
                  "Devices of the workers: a run takes as many as it has workers, and runs at the "
                  "same time take the next ones, repeated from the start of the list",
                  &args->devices, "network.device");
+  line.AlsoCalled("gpus gpu gpu_ids");
   line.AddOption("out", "DIR", Allowed(),
                  "Folder of the runs; each has a folder in it, named by its settings", &args->out,
                  "<output.directory>-sweep");

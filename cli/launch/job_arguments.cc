@@ -16,6 +16,7 @@ void JobArguments::AddTo(CommandLine* line) {
   line->AddOption("devices", "LIST", OptionTable::Shared().Find("network.device")->allowed,
                   "Devices of workers 0, 1, ..., repeated from the start of the list", &devices,
                   "network.device");
+  line->AlsoCalled("gpus gpu gpu_ids");
   line->AddFlag("continue",
                 "Resume from the last checkpoint even if settings or the data have changed since; "
                 "the network's tensors and the form of the samples must be the same",

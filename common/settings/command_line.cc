@@ -5,6 +5,7 @@
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/parsers.hpp>
 #include <boost/program_options/value_semantic.hpp>
+#include <optional>
 #include <utility>
 
 #include "common/base/did_you_mean.h"
@@ -12,6 +13,7 @@
 #include "common/base/shell_word.h"
 #include "common/settings/command_line_pages.h"
 #include "common/settings/key_advice.h"
+#include "common/settings/option_table.h"
 
 namespace kumo {
 namespace {
@@ -28,17 +30,36 @@ constexpr int kStyle =
 constexpr size_t kLongestNamed = 200;
 
 // The value that follows an option of a person who knows another program: "--epochs 5" or
-// "--epochs=5". "VALUE" if there is none.
-std::string GivenValue(const std::string& option, std::span<const std::string> args) {
+// "--epochs=5". Nothing if there is none.
+std::optional<std::string> GivenValue(const std::string& option,
+                                      std::span<const std::string> args) {
   for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i].starts_with(option + "=")) {
-      return CutInTheMiddle(args[i].substr(option.size() + 1), kLongestNamed);
-    }
+    if (args[i].starts_with(option + "=")) return args[i].substr(option.size() + 1);
     if (args[i] == option && i + 1 < args.size() && !args[i + 1].starts_with("-")) {
-      return CutInTheMiddle(args[i + 1], kLongestNamed);
+      return args[i + 1];
     }
   }
-  return "VALUE";
+  return std::nullopt;
+}
+
+// "--set job.epochs=5 or --set ...", of settings that an unknown option names. Settings that refuse
+// the value come only if all do, then without the value and with those that are allowed.
+std::string WaysToSet(std::span<const std::string> keys, const std::optional<std::string>& value) {
+  std::string taken, refused;
+  const auto add = [](std::string* ways, const std::string& way) {
+    *ways += (ways->empty() ? "" : " or ") + way;
+  };
+  for (const std::string& key : keys) {
+    const Option& setting = *OptionTable::Shared().Find(key);
+    Experiment unused;
+    if (value && setting.read(*value, &unused).ok()) {
+      add(&taken, "--set " + ShellWord(key + "=" + CutInTheMiddle(*value, kLongestNamed)));
+    } else {
+      const std::string allowed = setting.allowed.Text();
+      add(&refused, "--set " + key + "=VALUE" + (allowed.empty() ? "" : " (" + allowed + ")"));
+    }
+  }
+  return taken.empty() ? refused : taken;
 }
 
 }  // namespace
@@ -116,18 +137,31 @@ const CommandLine::Row* CommandLine::Find(std::string_view name) const {
   return row == rows_.end() ? nullptr : &*row;
 }
 
+const CommandLine::Row* CommandLine::FindByOtherWord(std::string_view word) const {
+  word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+  std::vector<KnownName> known;
+  for (const Row& row : rows_) known.push_back({row.name, row.also});
+  const std::vector<size_t> meant = Meant(word, known, /*most_edits=*/0);
+  return meant.empty() ? nullptr : &rows_[meant.front()];
+}
+
 Status CommandLine::UnknownOption(const std::string& given,
                                   std::span<const std::string> args) const {
   const std::string name = given.substr(0, given.find('='));
-  std::string sets;
-  for (const std::string& key :
-       takes_settings_ ? SettingsNamed(name) : std::vector<std::string>()) {
-    sets +=
-        (sets.empty() ? "" : " or ") + ("--set " + ShellWord(key + "=" + GivenValue(name, args)));
+  const std::string unknown = "unknown option " + CutInTheMiddle(name, kLongestNamed);
+  const std::optional<std::string> value = GivenValue(name, args);
+  if (const Row* const row = FindByOtherWord(name)) {
+    // The command ends here, so that what the value is read into is not used.
+    const bool takes = value && !row->placeholder.empty() && row->read(*value).ok();
+    return InvalidArgument(unknown + "; write --" + row->name +
+                           (takes ? " " + ShellWord(CutInTheMiddle(*value, kLongestNamed))
+                                  : " " + row->placeholder + ": " + row->Explanation()));
   }
-  if (!sets.empty()) {
-    return InvalidArgument("unknown option " + CutInTheMiddle(name, kLongestNamed) +
-                           "; it is a setting of the experiment: write " + sets);
+  const std::vector<std::string> keys =
+      takes_settings_ ? SettingsNamed(name) : std::vector<std::string>();
+  if (!keys.empty()) {
+    return InvalidArgument(unknown + "; it is a setting of the experiment: write " +
+                           WaysToSet(keys, value));
   }
   std::vector<std::string> known;
   for (const Row& row : rows_) known.push_back("--" + row.name);

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -31,6 +32,7 @@ class CommandLine {
     std::vector<std::string> values;  // not empty: only these
     std::function<Status(std::string_view)> read;
     bool takes_several = false;  // several values behind one name, as from a shell's pattern
+    std::string also{};          // other words for it, separated by blanks; only for advice
 
     // Help, allowed values, and the default.
     std::string Explanation() const;
@@ -72,6 +74,10 @@ class CommandLine {
   void AddSeveral(std::string name, std::string placeholder, std::string help,
                   std::vector<std::string>* values);
 
+  // Other words for the option that was added last, separated by blanks: an unknown option of such
+  // a name is refused with this one.
+  void AlsoCalled(std::string words) { rows_.back().also = std::move(words); }
+
   // --set SECTION.KEY=VALUE, repeatable. An unknown option with the name of a setting is then
   // refused with that setting.
   void AddSettings(std::vector<std::string>* sets);
@@ -107,6 +113,8 @@ class CommandLine {
   Result<bool> ReadQuestion(const std::string& arg);
   void AddRow(Row row);
   const Row* Find(std::string_view name) const;
+  // The option that has this word, which may have dashes, as another one; null: none has.
+  const Row* FindByOtherWord(std::string_view word) const;
   // given: with its dashes. args: all arguments.
   Status UnknownOption(const std::string& given, std::span<const std::string> args) const;
   Status NeedsValue(const std::string& given) const;

@@ -75,16 +75,44 @@ TEST(CommandLine, AnOptionThatIsASettingIsRefusedWithTheWayToSetIt) {
   };
   EXPECT_EQ(refusal({"--epochs", "5"}),
             "unknown option --epochs; it is a setting of the experiment: write --set job.epochs=5");
-  EXPECT_THAT(refusal({"--epochs", "5 or 6"}), HasSubstr("write --set 'job.epochs=5 or 6'"));
+  EXPECT_THAT(refusal({"--epochs", "5 or 6"}),
+              HasSubstr("write --set job.epochs=VALUE (1 .. 1000000)"));
+  EXPECT_THAT(refusal({"--train-images", "my set"}),
+              HasSubstr("write --set 'data.train_images=my set'"));
   EXPECT_THAT(refusal({"--lr=0.1"}), HasSubstr("write --set schedule.learning_rate=0.1"));
   EXPECT_THAT(refusal({"--batch-size", "--lr"}), HasSubstr("write --set sync.minibatch=VALUE"));
   EXPECT_THAT(refusal({"--sync.block", "7"}), HasSubstr("write --set sync.block=7"));
   EXPECT_THAT(refusal({"--momentum=0"}),
               HasSubstr("--set block.momentum=0 or --set optimiser.momentum=0"));
+  EXPECT_EQ(refusal({"--gpus", "2"}),
+            "unknown option --gpus; it is a setting of the experiment: write --set "
+            "network.device=VALUE (cpu, cuda, or cuda:0 .. cuda:15)");
+  EXPECT_THAT(refusal({"--gpus", "cuda:2"}), HasSubstr("write --set network.device=cuda:2"));
   EXPECT_THAT(refusal({"--st"}), HasSubstr("did you mean --set?"));
   EXPECT_THAT(Arguments().Parse({"x", "--epochs", "5"}).message(),
               HasSubstr("unknown option --epochs ("))
       << "a command without settings";
+}
+
+TEST(CommandLine, AnOptionByAnotherWordIsRefusedWithTheOneThatTheCommandHas) {
+  const auto refusal = [](const std::vector<std::string>& args) {
+    CommandLine line("kumo test", "Tests.");
+    std::vector<std::string> sets, files;
+    int most = 1;
+    line.AddSeveral("input", "PATH", "Images", &files);
+    line.AlsoCalled("images train_images");
+    line.AddOption("top", "K", {.min = 1, .max = 9}, "Classes", &most);
+    line.AlsoCalled("epochs");
+    line.AddSettings(&sets);
+    return line.Parse(args).message();
+  };
+  EXPECT_EQ(refusal({"--images", "my cat.png"}),
+            "unknown option --images; write --input 'my cat.png'");
+  EXPECT_EQ(refusal({"--train-images=1.png"}), "unknown option --train-images; write --input 1.png")
+      << "before a setting of that name";
+  EXPECT_EQ(refusal({"--epochs", "10"}),
+            "unknown option --epochs; write --top K: Classes; 1 .. 9 (default: 1)");
+  EXPECT_EQ(refusal({"--images"}), "unknown option --images; write --input PATH...: Images");
 }
 
 TEST(CommandLine, AnOptionOfSeveralTakesWhatFollowsBeyondTheCommandsOwn) {
