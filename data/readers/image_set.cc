@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <new>
 #include <span>
@@ -62,6 +63,20 @@ void WarnOfEmptyClasses(const ImageSet& set, std::span<const int32_t> labels) {
 
 bool IsPngName(std::string_view name) {
   return IsImageName(name) && (name.ends_with("png") || name.ends_with("PNG"));
+}
+
+// PNGs by which remarks judge: spread over the set, but of an archive the first ones, since it may
+// have to be unpacked up to the last of them.
+std::vector<std::string> SampledPngs(const ImageSet& set) {
+  constexpr size_t kMost = 16;
+  std::vector<std::string> samples;
+  std::ranges::copy_if(set.files, std::back_inserter(samples), IsPngName);
+  if (samples.size() <= kMost) return samples;
+  for (size_t i = 0; i < kMost && !set.container.archive; ++i) {
+    std::swap(samples[i], samples[i * samples.size() / kMost]);
+  }
+  samples.resize(kMost);
+  return samples;
 }
 
 // True if a damaged image does not end the opening of its set.
@@ -263,22 +278,23 @@ Result<std::unique_ptr<ImageStore>> StoreOf(const ImageSet& set, const ImageTarg
 
 // Values of 10 or 12 bits that are stored in 16 lose nearly all of their bits.
 void AddRemarks(ImageSet* set) {
-  const auto png = std::ranges::find_if(set->files, IsPngName);
-  if (png == set->files.end()) return;
+  const std::vector<std::string> samples = SampledPngs(*set);
   ImageDecoder decoder;
-  bool dark = false;
-  const auto look = [&](int64_t, const Result<std::span<const uint8_t>>& file) -> Status {
-    if (!file.ok()) return OkStatus();
+  std::string dark;
+  int64_t decoded = 0;  // pixels
+  const auto look = [&](int64_t index, const Result<std::span<const uint8_t>>& file) -> Status {
+    if (!file.ok() || !dark.empty() || decoded > kMaxImagePixels) return OkStatus();
     const Result<ImageHeader> header = ImageDecoder::ReadHeader(*file);
     if (!header.ok() || !header->deep) return OkStatus();
+    decoded += header->height * header->width;
     const Result<std::span<const uint8_t>> pixels = decoder.Decode(*file, kColours);
-    dark = pixels.ok() && std::ranges::max(*pixels) <= kDark;
+    if (pixels.ok() && std::ranges::max(*pixels) <= kDark) dark = samples[index];
     return OkStatus();
   };
-  const Status read = ReadImages(set->container, std::span(&*png, 1), look);
-  if (!read.ok() || !dark) return;  // others report errors
+  const Status read = ReadImages(set->container, samples, look);
+  if (!read.ok() || dark.empty()) return;  // others report errors
   set->notes.remarks.push_back(
-      set->container.Name(*png) +
+      set->container.Name(dark) +
       " has 16 bits per value, but no value above 4095; only the upper 8 bits are read, so that "
       "the image is nearly black: scale the values of such images up, or store them in 8 bits");
 }

@@ -43,7 +43,7 @@ Result<std::unique_ptr<Dataset>> OpenImageSet(ImageSet set, const ReaderRequest&
 // part; else empty.
 std::vector<SplitPart> PartsToKeep(const ReaderRequest& request, int64_t images);
 
-// Adds remarks on the images to set->notes, judging by the first PNG.
+// Adds remarks on the images to set->notes, judging by a few PNGs.
 void AddRemarks(ImageSet* set);
 
 // True if an error of reading an image is the image's fault, and not that of a setting, memory or a

@@ -378,10 +378,19 @@ TEST_F(ImageReadersTest, DeepImagesWithSmallValuesAreRemarkedOn) {
     EXPECT_THAT(notes.Lines(), ElementsAre(AllOf(HasSubstr(scratch_ / "set/class0/0000.png has 16"),
                                                  HasSubstr("no value above 4095"))));
   }
+  const Bytes dark = files[0].second;
   values[7] = 4096;
   files[0].second = test::DeepPng(kExtents, values);
   test::WriteFiles(scratch_ / "set", files);
   EXPECT_THAT(OpenImageFolder(Request("set")).value()->notes().Lines(), testing::IsEmpty());
+  // Not the first one, and one class of many images.
+  files.back().second = dark;
+  for (int i = 0; i < 100; ++i) {
+    files.emplace_back("class1/dark" + std::to_string(i) + ".png", dark);
+  }
+  test::WriteFiles(scratch_ / "set", files);
+  EXPECT_THAT(OpenImageFolder(Request("set")).value()->notes().Lines(),
+              ElementsAre(HasSubstr("no value above 4095")));
 }
 
 TEST_F(ImageReadersTest, AJpegThatIsCutOffIsDamaged) {
