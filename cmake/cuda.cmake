@@ -2,8 +2,9 @@
 # leaves them out. Sets KUMO_CUDA_FOUND.
 #
 # KUMO_CUDA_ARCHITECTURES: AUTO compiles for the GPU of this machine, and where there is none for
-# compute capability 7.5 with the PTX from which drivers make code for later ones; ALL for each that
-# is still sold, as packages need it; or a list as CMAKE_CUDA_ARCHITECTURES takes it.
+# compute capability 7.5 with the PTX from which drivers make code for later ones; ALL for each major
+# version that is still sold, as packages need it: code for 8.0 runs on 8.6 and 8.9 too, and later ones
+# take the PTX of 9.0; or a list as CMAKE_CUDA_ARCHITECTURES takes it.
 #
 # KUMO_CUDA_HEADERS_FOUND, whatever KUMO_CUDA is: the headers are there (KUMO_CUDA_INCLUDE,
 # KUMO_CUDNN_INCLUDE), so that the backend can be built for the tests' simulated GPU.
@@ -37,7 +38,7 @@ elseif(KUMO_CUDA STREQUAL "ON")
 endif()
 if(KUMO_CUDA_FOUND)
   if(KUMO_CUDA_ARCHITECTURES STREQUAL "ALL")
-    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90)
   elseif(NOT KUMO_CUDA_ARCHITECTURES STREQUAL "AUTO")
     set(CMAKE_CUDA_ARCHITECTURES ${KUMO_CUDA_ARCHITECTURES})
   elseif(EXISTS /dev/nvidia0)
