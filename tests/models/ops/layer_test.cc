@@ -122,7 +122,7 @@ struct ArrayDifferences {
 // Differences at the inputs, then at each parameter tensor.
 std::vector<ArrayDifferences> Differences(GradientCase* of, float step) {
 #ifdef KUMO_SANITIZED  // which watch memory, the same at each number
-  constexpr size_t kMost = 10;
+  constexpr size_t kMost = 4;
 #else
   constexpr size_t kMost = SIZE_MAX;
 #endif

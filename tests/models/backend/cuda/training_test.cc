@@ -27,10 +27,17 @@ namespace kumo {
 namespace {
 
 // Steps of a net: one is run, one is recorded, the others are repeated. The simulated GPU computes
-// number by number, and shows nothing new in the same step again.
+// number by number, and shows nothing new in the same step again; sanitizers watch memory, the same
+// for each sample.
+#ifdef KUMO_SANITIZED
+const int kSteps = 3;
+const int kManySteps = 3;
+const int kBatch = 5;
+#else
 const int kSteps = GpuIsSimulated() ? 3 : 5;
 const int kManySteps = GpuIsSimulated() ? 8 : 50;
 const int kBatch = GpuIsSimulated() ? 10 : 32;
+#endif
 
 model::Network Zoo(const std::string& name) {
   return LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65).value();
