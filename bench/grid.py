@@ -41,6 +41,8 @@ ROWS = {
     "topk": lambda block: [f"sync.{way}_codec=topk" for way in ("push", "pull")] +
                           ["sync.topk_percent=1.6", "sync.topk_values=int4"],
     "topk+overlap": lambda block: ROWS["topk"](block) + overlap(block // 2),
+    "topk2bit": lambda block: [f"sync.{way}_codec=topk2bit" for way in ("push", "pull")],
+    "topk2bit+overlap": lambda block: ROWS["topk2bit"](block) + overlap(block // 2),
     # A minibatch is a step: blocks of 1.
     "gradient-fp16": lambda block: [f"sync.{way}_codec=fp16" for way in ("push", "pull")] +
                                    ["sync.mode=gradient"],
@@ -219,8 +221,8 @@ def main():
           f"{arguments.hosts} hosts with a worker and a server each, {arguments.parameters:,} "
           f"parameters, {arguments.delay_ms:g} ms from host to host;\ncomputation REPLAYED by sleeping "
           f"{arguments.step_ms:g} ms a step; {arguments.windows} windows of {arguments.seconds:g} s\n\n"
-          "                               CU, %                        torchft    processors, % of "
-          "all cores\nMbit/s     block  row           median  (range)             published  all  "
+          "                                  CU, %                        torchft    processors, % of "
+          "all cores\nMbit/s     block  row              median  (range)             published  all  "
           "workers servers links", flush=True)
     cells = []
     for block in blocks:
@@ -235,7 +237,7 @@ def main():
                     theirs = TORCHFT.get(rate, {}).get(block) if published else None
                     cells.append({"rate": rate, "block": block, "row": row, "torchft": theirs, **cell})
                     span = f"({cell['min']:.2f} .. {cell['max']:.2f})"
-                    print(f"{f'{rate:g}' if rate else 'unlimited':9s} {block:6d}  {row:13s} "
+                    print(f"{f'{rate:g}' if rate else 'unlimited':9s} {block:6d}  {row:16s} "
                           f"{cell['cu']:6.2f}  {span:19s} {'' if theirs is None else theirs:>9}"
                           "{all:5.0f}{workers:9.0f}{servers:8.0f}{links:6.0f}"
                           .format(**cell["processors"]), flush=True)

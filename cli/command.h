@@ -25,6 +25,7 @@ int RunCheck(const CliEnvironment& environment, std::span<const std::string> arg
 int RunData(const CliEnvironment& environment, std::span<const std::string> args);
 int RunRuns(const CliEnvironment& environment, std::span<const std::string> args);
 int RunSweep(const CliEnvironment& environment, std::span<const std::string> args);
+int RunTune(const CliEnvironment& environment, std::span<const std::string> args);
 int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> args);
 int RunExport(const CliEnvironment& environment, std::span<const std::string> args);
 int RunPredict(const CliEnvironment& environment, std::span<const std::string> args);

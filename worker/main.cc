@@ -41,6 +41,7 @@
 #include "worker/inference/model_task.h"
 #include "worker/training/initial_weights.h"
 #include "worker/training/job_memory.h"
+#include "worker/training/job_speed.h"
 #include "worker/training/opened_job.h"
 #include "worker/training/trainer.h"
 #include "worker/worker_service.h"
@@ -56,6 +57,7 @@ struct Arguments {
   bool classes = false;
   bool check = false;
   bool memory = false;
+  double speed_s = 0;  // 0: the speed is not measured
   int servers = 0;
   int columns = 0;
   bool json = false;
@@ -207,7 +209,21 @@ void PinNearDevice(const Device& device) {
   }
 }
 
+// Measures and prints the speed of the job's arithmetic.
+Status PrintSpeed(const Arguments& arguments, const Experiment& experiment, const char* program) {
+  const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
+  PinNearDevice(experiment.network.device);
+  const SteadyClock clock;
+  KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
+  KUMO_RETURN_IF_ERROR(memory.CheckWorkerFits());
+  KUMO_ASSIGN_OR_RETURN(const JobSpeed speed,
+                        MeasureJobSpeed(experiment, arguments.speed_s, &clock));
+  std::printf("%s\n", speed.Json().object().c_str());
+  return OkStatus();
+}
+
 Status Run(const Arguments& arguments, const Experiment& experiment, const char* program) {
+  if (arguments.speed_s > 0) return PrintSpeed(arguments, experiment, program);
   if (!arguments.check && !arguments.memory) {
     KUMO_RETURN_IF_ERROR(
         CheckLimits(NeedOfWorker(experiment, static_cast<int>(experiment.cluster.servers.size()))));
@@ -275,6 +291,10 @@ int Main(const char* program, const std::vector<std::string>& args) {
                &arguments.classes);
   line.AddFlag("memory", "Print the memory that a worker and a server need, and exit",
                &arguments.memory);
+  line.AddOption("speed", "SECONDS", {.min = 0, .max = 3600, .min_excluded = true},
+                 "Train for so long without servers, measure codecs, print the durations as JSON, "
+                 "and exit",
+                 &arguments.speed_s, "not measured");
   line.AddOption("servers", "N", {.min = 1, .max = kMaxServers},
                  "With --check and --memory: number of servers", &arguments.servers,
                  "from cluster.servers");
@@ -303,8 +323,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
     return 0;
   }
   // A process that only uses or inspects a model has no worker name.
-  const bool takes_part =
-      !arguments.use.asked() && arguments.evaluate.empty() && !arguments.check && !arguments.memory;
+  const bool takes_part = !arguments.use.asked() && arguments.evaluate.empty() &&
+                          !arguments.check && !arguments.memory && arguments.speed_s <= 0;
   const ExitReporter exit_reporter(takes_part ? "kumo-worker " + arguments.name : "kumo-worker",
                                    ExitReporter::DefaultTerminationLog());
   EndWhenOutOfResources(exit_reporter);

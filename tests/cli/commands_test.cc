@@ -58,6 +58,47 @@ TEST_F(CommandsTest, OptionsPrintsTheTable) {
   EXPECT_EQ(Run({"options", "--json"}, false).out, OptionsJson().array() + "\n");
 }
 
+// A worker that prints its speed, as an exit with words.
+constexpr char kSpeed[] =
+    R"({"parameters":1e6,"minibatch":10,"step_s":0.01,"codecs":[)"
+    R"({"codec":"fp32","push_bytes":4e6,"pull_bytes":4e6,"encode_s":0,"install_s":0,"add_s":0,"close_s":0},)"
+    R"({"codec":"1bit","push_bytes":140625,"pull_bytes":140625,"encode_s":0.001,"install_s":0,"add_s":0,"close_s":0}]})";
+
+TEST_F(CommandsTest, TuneTakesTheShortestBlockThatHidesTheNetwork) {
+  Script("worker", std::string("exit 0 ") + kSpeed);
+  const Ended slow = Run({"tune", experiment_, "--bandwidth", "10Mbit/s", "--latency", "5 ms",
+                          "--workers", "2", "--servers", "1", "--apart", "--seconds", "0.5"});
+  ASSERT_EQ(slow.code, 0) << slow.err;
+  EXPECT_THAT(Read("worker.args"), HasSubstr("--speed 0.5"));
+  EXPECT_THAT(slow.out, HasSubstr("assumed   links of 10Mbit/s, 5 ms from host to host; 2 workers, "
+                                  "1 server on other hosts"));
+  // Two pushes of 140,625 bytes at .55 of 10 Mbit/s and a round trip: half of 128 steps hide them.
+  EXPECT_THAT(slow.out, HasSubstr("--set sync.block=128 --set sync.push_codec=1bit --set "
+                                  "sync.pull_codec=1bit --set sync.overlap=64"));
+  const Ended fast = Run({"tune", experiment_, "--bandwidth", "200Gbit/s", "--json"});
+  ASSERT_EQ(fast.code, 0) << fast.err;
+  EXPECT_THAT(fast.out, HasSubstr(R"("take":{"block":1,"overlap":0,"codec":"fp32")"));
+}
+
+TEST_F(CommandsTest, TuneRefusesQuantitiesWithoutUnitsAndPassesTheWorkersError) {
+  EXPECT_THAT(Run({"tune", experiment_}).last_line, HasSubstr("--bandwidth is missing"));
+  for (const char* rate : {"100", "100 mbit", "-1Mbit/s", "0Mbit/s", "infMbit/s", "1e99Gbit/s"}) {
+    const Ended ended = Run({"tune", experiment_, "--bandwidth", rate});
+    EXPECT_EQ(ended.code, 64) << rate;
+    EXPECT_THAT(ended.last_line, HasSubstr("for example 100Mbit/s")) << rate;
+  }
+  EXPECT_THAT(Run({"tune", experiment_, "--bandwidth", "1Gbit/s", "--latency", "10"}).last_line,
+              HasSubstr("write a number with us, ms or s"));
+  EXPECT_THAT(
+      Run({"tune", experiment_, "--bandwidth", "1Gbit/s", "--servers", "9", "--workers", "2"})
+          .last_line,
+      HasSubstr("or --apart"));
+  Script("worker", "exit 78 no such device");
+  const Ended ended = Run({"tune", experiment_, "--bandwidth", "1Gbit/s"});
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("no such device"));
+}
+
 TEST_F(CommandsTest, EvaluateTakesTheLatestCompleteCheckpointAndPassesTheExitCode) {
   const std::string checkpoints = folder_ + "/out/checkpoints/";
   for (const char* name : {"round-000000000100", "round-000000001200", "round-000000002000"}) {

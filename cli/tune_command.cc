@@ -1,0 +1,323 @@
+// kumo tune: block, codec and overlap for a network. kumo-worker measures the arithmetic of the
+// experiment; a model (common/job/round_time.h) predicts rounds over the links that the user names.
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <set>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/launch/child_process.h"
+#include "common/base/json.h"
+#include "common/base/text_table.h"
+#include "common/job/round_time.h"
+#include "common/job/shard_map.h"
+
+namespace kumo {
+namespace {
+
+using google::protobuf::Struct;
+
+constexpr int kBlocks[] = {1, 8, 32, 128};
+// Utilisation above which a longer block or a shorter codec brings nothing that matters.
+constexpr double kEnough = .95;
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+constexpr Unit kRates[] = {{"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9}};
+constexpr Unit kTimes[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+
+// The value of "100Mbit/s" or "10 ms": a positive number (or 0, if `zero`) with one of the units.
+// nullopt for other texts.
+std::optional<double> ReadQuantity(const std::string& text, std::span<const Unit> units,
+                                   bool zero) {
+  char* end = nullptr;
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) == 0) return std::nullopt;
+  const double number = std::strtod(text.c_str(), &end);
+  std::string_view unit = end;
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  const auto found = std::ranges::find(units, unit, &Unit::name);
+  if (found == units.end() || !(number < 1e9) || (number == 0 && !zero)) return std::nullopt;
+  return number * found->factor;
+}
+
+struct Arguments {
+  explicit Arguments(const CliEnvironment& environment) : experiment(environment) {}
+
+  ExperimentArguments experiment;
+  std::string bandwidth, latency = "0ms";
+  int workers = 0, servers = 0;  // 0: the experiment's
+  bool apart = false;
+  double seconds = 5;
+  bool json = false;
+  NetworkSpeed network;
+
+  // Reads the two quantities.
+  Status Check() {
+    if (bandwidth.empty()) {
+      return InvalidArgument(
+          "--bandwidth is missing; give the rate of a host's link, for example --bandwidth "
+          "100Mbit/s (iperf3 measures it between two hosts)");
+    }
+    const auto rate = ReadQuantity(bandwidth, kRates, /*zero=*/false);
+    if (!rate) {
+      return InvalidArgument("--bandwidth " + bandwidth +
+                             ": not a rate; write a number with kbit/s, Mbit/s or Gbit/s, for "
+                             "example 100Mbit/s");
+    }
+    const auto delay = ReadQuantity(latency, kTimes, /*zero=*/true);
+    if (!delay) {
+      return InvalidArgument("--latency " + latency +
+                             ": not a time; write a number with us, ms or s, for example 10ms");
+    }
+    network = {*rate, *delay};
+    return OkStatus();
+  }
+};
+
+struct Codec {
+  std::string name;
+  double push_bytes = 0, pull_bytes = 0;
+  RoundSpeed speed;
+};
+
+// The answer of kumo-worker --speed.
+struct Measured {
+  double parameters = 0;
+  int minibatch = 1;
+  double step_s = 0;
+  std::vector<Codec> codecs;
+};
+
+double Number(const Struct& object, const std::string& name) {
+  const auto field = object.fields().find(name);
+  return field == object.fields().end() ? 0 : field->second.number_value();
+}
+
+Result<Measured> Measure(const Arguments& arguments) {
+  ChildSpec spec;
+  spec.command = arguments.experiment.Forward();
+  spec.command.insert(spec.command.begin(), arguments.experiment.Binary("kumo-worker"));
+  spec.command.insert(spec.command.end(), {"--speed", WriteValue(arguments.seconds)});
+  spec.environment = {{"KUMO_TERMINATION_LOG", ""}};
+  std::string output;
+  KUMO_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(spec, &output));
+  if (end.code != 0) return ErrorOf("kumo-worker --speed", end, output);
+  Measured measured;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    Struct answer;
+    if (!line.starts_with("{") ||
+        !google::protobuf::util::JsonStringToMessage(line, &answer).ok()) {
+      continue;
+    }
+    measured.parameters = Number(answer, "parameters");
+    measured.minibatch = static_cast<int>(Number(answer, "minibatch"));
+    measured.step_s = Number(answer, "step_s");
+    for (const auto& value : answer.fields().at("codecs").list_value().values()) {
+      const Struct& codec = value.struct_value();
+      measured.codecs.push_back({.name = codec.fields().at("codec").string_value(),
+                                 .push_bytes = Number(codec, "push_bytes"),
+                                 .pull_bytes = Number(codec, "pull_bytes"),
+                                 .speed = {.step_s = measured.step_s,
+                                           .encode_s = Number(codec, "encode_s"),
+                                           .install_s = Number(codec, "install_s"),
+                                           .add_s = Number(codec, "add_s"),
+                                           .close_s = Number(codec, "close_s")}});
+    }
+  }
+  if (measured.codecs.empty()) {
+    return Internal("kumo-worker --speed printed no speeds; it is of another version than kumo");
+  }
+  return measured;
+}
+
+// Settings of the exchange, and what they lead to.
+struct Choice {
+  int block = 1;
+  int overlap = 0;
+  const Codec* codec = nullptr;
+  RoundTime time;
+  double samples_per_s = 0;
+
+  std::vector<std::string> Settings() const {
+    const std::string name = codec->name;
+    std::vector<std::string> settings = {"sync.mode=block", "sync.block=" + std::to_string(block),
+                                         "sync.push_codec=" + name, "sync.pull_codec=" + name};
+    settings.push_back("sync.overlap=" + std::to_string(overlap));
+    return settings;
+  }
+};
+
+// In the order of preference: short blocks first, then without overlap, then the exact codecs.
+std::vector<Choice> Predict(const Measured& measured, const Experiment& experiment, RoundLoad load,
+                            const NetworkSpeed& network) {
+  std::set<int> blocks(std::begin(kBlocks), std::end(kBlocks));
+  if (experiment.sync.mode == SyncMode::kBlock) blocks.insert(experiment.sync.block);
+  std::vector<Choice> choices;
+  for (const int block : blocks) {
+    for (const int overlap : std::set<int>{0, block / 2}) {
+      for (const Codec& codec : measured.codecs) {
+        load.steps = block;
+        load.overlap = overlap;
+        load.push_bytes = codec.push_bytes;
+        load.pull_bytes = codec.pull_bytes;
+        Choice choice{block, overlap, &codec, PredictRound(load, codec.speed, network)};
+        const double samples = static_cast<double>(block) * load.partitions * measured.minibatch;
+        choice.samples_per_s = samples / std::max(choice.time.round_s, 1e-9);
+        choices.push_back(choice);
+      }
+    }
+  }
+  return choices;
+}
+
+// The first choice that hides the network, or else the fastest one.
+const Choice& Best(const std::vector<Choice>& choices) {
+  const auto enough = std::ranges::find_if(
+      choices, [](const Choice& choice) { return choice.time.utilisation() >= kEnough; });
+  if (enough != choices.end()) return *enough;
+  return *std::ranges::max_element(choices, {}, &Choice::samples_per_s);
+}
+
+std::string Format(const char* format, double number) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, number);
+  return text;
+}
+
+std::string Joined(const std::vector<std::string>& words, const std::string& before) {
+  std::string text;
+  for (const std::string& word : words) text += " " + before + word;
+  return text;
+}
+
+void PrintText(const CliEnvironment& environment, const Arguments& arguments,
+               const Measured& measured, const RoundLoad& load,
+               const std::vector<Choice>& choices) {
+  Print(environment, "measured  " + Format("%.2f", measured.parameters / 1e6) +
+                         " million parameters, a minibatch of " +
+                         std::to_string(measured.minibatch) + " samples takes " +
+                         Format("%.3g ms\n", measured.step_s * 1e3));
+  const auto count = [](int number, const std::string& what) {
+    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+  };
+  Print(environment, "assumed   links of " + arguments.bandwidth + ", " + arguments.latency +
+                         " from host to host; " + count(load.workers, "worker") + ", " +
+                         count(load.servers, "server") +
+                         (load.beside ? " on the workers' hosts" : " on other hosts") + ", " +
+                         count(load.partitions, "partition") + "\n\n");
+  const std::vector<TextColumn> header = {{"block"},    {"overlap"},   {"codec", false},
+                                          {"round, s"}, {"samples/s"}, {"utilisation, %"}};
+  std::vector<std::vector<std::string>> rows;
+  for (const Choice& choice : choices) {
+    rows.push_back({std::to_string(choice.block), std::to_string(choice.overlap),
+                    choice.codec->name, Format("%.3f", choice.time.round_s),
+                    Format("%.0f", choice.samples_per_s),
+                    Format("%.1f", choice.time.utilisation() * 100)});
+  }
+  std::fputs(FormatTextTable(header, rows, environment.columns).c_str(), stdout);
+  const Choice& best = Best(choices);
+  const bool enough = best.time.utilisation() >= kEnough;
+  Print(environment, "\ntake     " + Joined(best.Settings(), "--set ") + "\n" +
+                         (enough ? "the shortest block that computes " +
+                                       Format("%.0f", kEnough * 100) + " % of the time\n"
+                                 : std::string("the fastest of these; none computes ") +
+                                       Format("%.0f", kEnough * 100) + " % of the time\n"));
+}
+
+void PrintJson(const Measured& measured, const Arguments& arguments, const RoundLoad& load,
+               const std::vector<Choice>& choices) {
+  const auto fields = [](const Choice& choice) {
+    JsonArray settings;
+    for (const std::string& setting : choice.Settings()) settings.Add(setting);
+    return JsonFields()
+        .Add("block", choice.block)
+        .Add("overlap", choice.overlap)
+        .Add("codec", choice.codec->name)
+        .Add("round_s", choice.time.round_s)
+        .Add("samples_per_second", choice.samples_per_s)
+        .Add("utilisation", choice.time.utilisation())
+        .Add("settings", settings);
+  };
+  JsonArray all;
+  for (const Choice& choice : choices) all.Add(fields(choice));
+  std::printf("%s\n", JsonFields()
+                          .Add("parameters", measured.parameters)
+                          .Add("step_ms", measured.step_s * 1e3)
+                          .Add("bits_per_second", arguments.network.bits_per_s)
+                          .Add("delay_ms", arguments.network.delay_s * 1e3)
+                          .Add("workers", load.workers)
+                          .Add("servers", load.servers)
+                          .Add("choices", all)
+                          .Add("take", fields(Best(choices)))
+                          .object()
+                          .c_str());
+}
+
+Status Tune(const CliEnvironment& environment, const Arguments& arguments) {
+  KUMO_ASSIGN_OR_RETURN(
+      const Experiment experiment,
+      ParseExperiment(arguments.experiment.file, arguments.experiment.sets, environment.variables));
+  RoundLoad load;
+  load.workers = arguments.workers > 0 ? arguments.workers : experiment.cluster.workers;
+  const int named = static_cast<int>(experiment.cluster.servers.size());
+  load.servers = arguments.servers > 0 ? arguments.servers : named > 0 ? named : load.workers;
+  load.partitions = experiment.sync.partitions;
+  load.beside = !arguments.apart;
+  if (load.beside && load.servers > load.workers) {
+    return InvalidArgument(std::to_string(load.servers) + " servers on the hosts of " +
+                           std::to_string(load.workers) +
+                           " workers: give --servers at most the workers, or --apart");
+  }
+  KUMO_ASSIGN_OR_RETURN(const Measured measured, Measure(arguments));
+  const std::vector<Choice> choices = Predict(measured, experiment, load, arguments.network);
+  if (arguments.json) {
+    PrintJson(measured, arguments, load, choices);
+  } else {
+    PrintText(environment, arguments, measured, load, choices);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+int RunTune(const CliEnvironment& environment, std::span<const std::string> args) {
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo tune");
+  Arguments arguments(environment);
+  CommandLine line("kumo tune",
+                   "Predicts samples per second for several blocks, codecs and overlaps on a given "
+                   "network,\nand says which to take. Measures the experiment's minibatches and "
+                   "codecs on this machine;\nbandwidth and latency are yours to give.");
+  arguments.experiment.AddTo(&line);
+  line.AddOption("bandwidth", "RATE", Allowed(),
+                 "Rate of a host's link in each direction: a number with kbit/s, Mbit/s or Gbit/s",
+                 &arguments.bandwidth, "none: it must be given");
+  line.AddOption("latency", "TIME", Allowed(),
+                 "One-way delay between hosts: a number with us, ms or s", &arguments.latency);
+  line.AddOption("workers", "N", {.min = 1, .max = 4096}, "Number of workers", &arguments.workers,
+                 "cluster.workers");
+  line.AddOption("servers", "N", {.min = 1, .max = kMaxServers}, "Number of servers",
+                 &arguments.servers, "those of cluster.servers, or as many as workers");
+  line.AddFlag("apart", "Servers run on hosts of their own, not on the workers' hosts",
+               &arguments.apart);
+  line.AddOption("seconds", "S", {.min = 0, .max = 3600, .min_excluded = true},
+                 "Time to train for the measurement, in seconds", &arguments.seconds);
+  line.AddFlag("json", "Print one JSON object", &arguments.json);
+  const auto check = [&]() -> Status { return arguments.Check(); };
+  if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line, check)) return *end;
+  const Status status = Tune(environment, arguments);
+  return status.ok() ? 0 : exit_reporter.Report(status);
+}
+
+}  // namespace kumo
