@@ -37,23 +37,38 @@ void PutPositions(const uint16_t* positions, size_t kept, std::byte* out) {
 // Reader of a group's positions, from any bytes: up to `kept`, in no certain order.
 class PositionReader {
  public:
-  PositionReader(const std::byte* positions, size_t kept) : positions_(positions), kept_(kept) {}
+  PositionReader(const std::byte* positions, size_t kept) : positions_(positions), kept_(kept) {
+    std::array<uint64_t, Formula::kMostKept / 8> bytes{};
+    std::memcpy(bytes.data(), positions, kept);
+    for (size_t i = 0; i < bytes.size(); ++i) ones_[i / 4] |= HighBits(bytes[i]) << (i % 4 * 16);
+  }
 
   // The next position, or -1 if there is none.
   int64_t Next() {
-    while (read_ < kept_ && bit_ < 2 * kept_) {
-      const size_t bit = bit_++;
-      if (!Formula::IsOne(positions_, bit)) continue;
-      return static_cast<int64_t>(Formula::PositionAt(positions_, bit, read_++));
+    if (read_ == kept_) return -1;
+    if (ones_[word_] == 0) {
+      if (word_ == 1 || ones_[1] == 0) return -1;
+      word_ = 1;
     }
-    return -1;
+    const auto bit = 64 * word_ + static_cast<size_t>(std::countr_zero(ones_[word_]));
+    ones_[word_] &= ones_[word_] - 1;
+    return static_cast<int64_t>(Formula::PositionAt(positions_, bit, read_++));
   }
   size_t read() const { return read_; }
 
  private:
+  // The 2 high bits of 8 bytes side by side.
+  static uint64_t HighBits(uint64_t bytes) {
+    bytes = (bytes >> 6) & 0x0303030303030303u;
+    bytes = (bytes | bytes >> 6) & 0x000f000f000f000fu;
+    bytes = (bytes | bytes >> 12) & 0x000000ff000000ffu;
+    return (bytes | bytes >> 24) & 0xffffu;
+  }
+
   const std::byte* const positions_;
   const size_t kept_;
-  size_t bit_ = 0;
+  std::array<uint64_t, 2> ones_{};  // the high bits
+  size_t word_ = 0;
   size_t read_ = 0;
 };
 
