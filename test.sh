@@ -34,7 +34,7 @@ kumo_install_packages "${packages[@]}"
 if [ "$all" = 1 ]; then
   echo "== format"
   find "${rooms[@]}" bench cmake tests \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) \
-    -print0 | xargs -0 clang-format --dry-run --Werror
+    -print0 | xargs -0 -n 64 -P "$(nproc)" clang-format --dry-run --Werror
 fi
 
 # For tests that read event files with TensorBoard; they are skipped without it.
@@ -107,6 +107,25 @@ if [ "$all" = 0 ]; then
 fi
 kumo_test release -LE 'bench|package'
 
+# The packages and the benchmarks mostly wait, for one process or for each other: they run beside the
+# sanitizer builds, which keep all cores busy, and are printed after them. The packages are of the
+# release build, which is configured as the preset `package` is, but with tests.
+beside() {
+  local failed=0
+  echo "== packages"
+  rm -rf build/package/packages
+  cpack --config build/release/CPackConfig.cmake -G DEB -B build/package/packages >/dev/null || failed=1
+  kumo_test release -L package || failed=1
+  echo "== benchmarks, each once"
+  kumo_test release -L bench || failed=1
+  return "$failed"
+}
+set -m  # a process group of its own, which is ended with this script
+beside >build/beside.log 2>&1 &
+beside=$!
+set +m
+trap 'kill -- "-$beside" 2>/dev/null || true' EXIT
+
 # asan: all tests except those of whole processes, and the fuzzers, which belong to that build.
 # tsan: programs that test more than one thread, without their longest tests of one.
 # Both: fewer simulated jobs, and not the tests of the simulation itself, which run hundreds until a
@@ -126,11 +145,7 @@ cmake/compile_alone.py build/release "${rooms[@]}"
 echo "== clang-tidy"
 cmake/clang_tidy.py --together build/asan build/release "${rooms[@]}"
 
-echo "== benchmarks, each once"
-kumo_test release -L bench
-
-# Of the release build, which is configured as the preset `package` is, but with tests.
-echo "== packages"
-rm -rf build/package/packages
-cpack --config build/release/CPackConfig.cmake -G DEB -B build/package/packages >/dev/null
-kumo_test release -L package
+code=0
+wait "$beside" || code=$?
+cat build/beside.log
+exit "$code"
