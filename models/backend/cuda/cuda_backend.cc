@@ -69,6 +69,12 @@ class CudaBackend final : public Backend {
   }
 
   void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n, float* to) override {
+    // The kernel does not know a chunk's tensors.
+    if (codec.of_tensors() != nullptr) {
+      std::vector<float> numbers(static_cast<size_t>(n));
+      codec.Decode(code, numbers.size(), 0, numbers);
+      return Write(numbers.data(), numbers.size() * sizeof(float), to);
+    }
     const auto bytes = static_cast<int64_t>(code.size());
     if (packed_.size() < bytes) packed_ = DeviceArray<std::byte>(*engine_, bytes, "a coded chunk");
     Write(code.data(), code.size(), packed_.data());

@@ -300,7 +300,16 @@ TEST_F(CudaBackendTest, LevelsOfTensorsAreTheCpusBitForBit) {
     }
     EXPECT_EQ(codes[0], codes[1]);
     EXPECT_EQ(residuals[0], residuals[1]);
-    for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(codecs[i]->Check(codes[0][i], lengths[i]).ok());
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(codecs[i]->Check(codes[0][i], lengths[i]).ok());
+      std::vector<float> expected(lengths[i]);
+      codecs[i]->Decode(codes[0][i], lengths[i], 0, expected);
+      for (Backend* const backend : {cpu_.get(), cuda_.get()}) {
+        Vector decoded(*backend, std::vector<float>(lengths[i]));
+        backend->Decode(*codecs[i], codes[0][i], static_cast<int64_t>(lengths[i]), decoded.data());
+        EXPECT_EQ(Bits(decoded.Read()), Bits(expected));
+      }
+    }
   }
 }
 
