@@ -89,6 +89,8 @@ Preflight LookAhead(const LaunchArguments& args, const PlannedJob& job) {
   if (!preflight.problems.empty()) return preflight;
   if (!args.hosts.empty()) {
     CheckHosts(args, &preflight);
+    PosixFileSystem files;
+    CheckInitialWeights(job.loaded.experiment, &files, &preflight);
     // This machine may lack the files that the hosts have: then the hosts tell what is wrong.
     Preflight here;
     MemoryByWorker(args.job, job, &here);

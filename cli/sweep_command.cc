@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -171,6 +172,10 @@ class Sweep {
       if (!problems.empty()) return problems;
       if (args_.out.empty()) args_.out = loaded.experiment.output.directory + "-sweep";
       runs_.push_back({point, JoinPath(args_.out, point.name), loaded.experiment});
+      for (const Status& problem : ProblemsOfWeights(runs_.back())) {
+        problems.push_back(problem.WithContext("run " + point.name));
+      }
+      if (!problems.empty()) return problems;
     }
     return problems;
   }
@@ -260,6 +265,23 @@ class Sweep {
     return problems;
   }
 
+  // Each path is read once, whatever the number of runs that start from it. An earlier run may yet
+  // write weights below --out; with --manifests the pods have them.
+  std::vector<Status> ProblemsOfWeights(const SweepRun& run) {
+    const auto absolute = [](const std::string& path) {
+      return std::filesystem::absolute(path).lexically_normal().string();
+    };
+    Experiment experiment = run.experiment;
+    const std::string& from = experiment.network.initial_weights;
+    if (from.empty() || !args_.manifests.empty() || !weights_.insert(from).second) return {};
+    if (absolute(from).starts_with(absolute(JoinPath(args_.out, "")))) return {};
+    experiment.output.directory = run.folder;
+    experiment.checkpoint.resume = {};
+    Preflight result;
+    CheckInitialWeights(experiment, &files_, &result);
+    return result.problems;
+  }
+
   void Say(const std::string& line) const {
     if (args_.json) return;
     Print(environment_, line + "\n", kMarkColumns);
@@ -309,6 +331,7 @@ class Sweep {
   SweepArguments args_;
   PosixFileSystem files_;
   std::vector<SweepRun> runs_;
+  std::set<std::string> weights_;  // network.initial_weights of runs_
   std::optional<ExitCode> code_;
 };
 

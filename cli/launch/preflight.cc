@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/launch/server_addresses.h"
@@ -16,8 +18,11 @@
 #include "common/base/process/process_limits.h"
 #include "common/base/text.h"
 #include "common/checkpoint/final_model.h"
+#include "common/checkpoint/resume_point.h"
+#include "common/checkpoint/source_checkpoint.h"
 #include "common/job/process_need.h"
 #include "common/job/server_memory.h"
+#include "common/tensor_files/tensor_file.h"
 #include "common/transport/key_files.h"
 
 namespace kumo {
@@ -105,6 +110,14 @@ void CheckKeys(const PlannedJob& job, Preflight* result) {
       (one_machine ? ", and each process has its own" : "; the keys on each host are not checked"));
 }
 
+// Reads no more than the headers of a file of tensors.
+Status FindWeights(const std::string& path, FileSystem* files) {
+  const auto format = TensorFormatOf(path);
+  if (!format) return FindCheckpointAt(*files, path).status();
+  const RoomForTensor none = [](const FileTensor&) { return std::span<float>(); };
+  return ReadTensorFile(*files, path, *format, none);
+}
+
 }  // namespace
 
 void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& size,
@@ -115,6 +128,7 @@ void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& 
   CheckPage(job, result);
   CheckOutput(job.loaded.experiment, size.parameters, files, result);
   CheckFinalModel(job.loaded.experiment, size.parameters, files, result);
+  CheckInitialWeights(job.loaded.experiment, files, result);
   NoteIdleProcesses(job, size.chunks, result);
   CheckProcessLimits(job, RoomOfSystem(), result);
   if (IsForOneMachine(job.loaded.experiment).ok()) {
@@ -190,6 +204,22 @@ void CheckFinalModel(const Experiment& experiment, int64_t parameters, FileSyste
   } else {
     result->problems.push_back(About(setting, status));
   }
+}
+
+void CheckInitialWeights(const Experiment& experiment, FileSystem* files, Preflight* result) {
+  const std::string& from = experiment.network.initial_weights;
+  if (from.empty()) return;
+  if (!IsForOneMachine(experiment).ok() && !HasUnreadEnding(from)) return;
+  const Status found = FindWeights(from, files);
+  if (found.ok()) return;
+  // A job that resumes does not read the weights. Server 0 reports a checkpoint that it refuses.
+  const Result<ResumePoint> point = FindCheckpointToResume(*files, experiment);
+  if (!point.ok() || point->manifest) return;
+  Status problem = About("network.initial_weights", found);
+  // The worker's check may have found the same.
+  const auto same = [&](const Status& other) { return other.message() == problem.message(); };
+  if (std::ranges::any_of(result->problems, same)) return;
+  result->problems.push_back(std::move(problem));
 }
 
 void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* files,

@@ -69,6 +69,11 @@ void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* f
 void CheckFinalModel(const Experiment& experiment, int64_t parameters, FileSystem* files,
                      Preflight* result);
 
+// Checks that network.initial_weights, if set, is a checkpoint or a file of tensors, unless the job
+// resumes from a checkpoint of its own. On several hosts, where this machine may lack the weights,
+// only the format is checked, by the ending of the name.
+void CheckInitialWeights(const Experiment& experiment, FileSystem* files, Preflight* result);
+
 // Notes idle processes: workers beyond the partitions, servers beyond the chunks.
 void NoteIdleProcesses(const PlannedJob& job, int64_t chunks, Preflight* result);
 

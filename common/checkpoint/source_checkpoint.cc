@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <string_view>
 
 #include "common/base/shell_word.h"
@@ -15,11 +16,15 @@ constexpr std::string_view kOfOthers[] = {".onnx",  ".h5",  ".hdf5",      ".kera
                                           ".npy",   ".pkl", ".gguf",      ".params", ".tflite",
                                           ".model", ".dnn", ".caffemodel"};
 
+bool IsIn(std::span<const std::string_view> endings, const std::string& ending) {
+  return std::ranges::find(endings, ending) != endings.end();
+}
+
 // For a file of another program; "" for other paths.
 std::string HowToConvert(const std::string& path) {
   const std::filesystem::path file(path);
   const std::string ending = file.extension().string();
-  if (std::ranges::count(kOfPyTorch, ending) > 0) {
+  if (IsIn(kOfPyTorch, ending)) {
     return "; " + ending +
            " is PyTorch's format, which Kumo does not read; convert a state_dict: " +
            "python3 -c \"import sys, torch; from safetensors.torch import save_file; " +
@@ -27,7 +32,7 @@ std::string HowToConvert(const std::string& path) {
            "sys.argv[2])\" " + ShellWord(path) + " " +
            ShellWord(file.stem().string() + ".safetensors") + " (docs/export.md)";
   }
-  if (std::ranges::count(kOfOthers, ending) > 0) {
+  if (IsIn(kOfOthers, ending)) {
     return "; " + ending +
            " is a format that Kumo does not read: save the tensors by their names "
            "as .safetensors or, with numpy.savez, as .npz (docs/export.md)";
@@ -57,6 +62,11 @@ Result<CheckpointFolder> FindCheckpointAt(FileSystem& files, const std::string& 
   return NotFound(path +
                   " is neither a checkpoint's folder (round-...) nor a job's output folder " +
                   "with checkpoints" + HowToConvert(path));
+}
+
+bool HasUnreadEnding(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  return IsIn(kOfPyTorch, ending) || IsIn(kOfOthers, ending);
 }
 
 }  // namespace kumo

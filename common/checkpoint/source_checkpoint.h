@@ -19,4 +19,7 @@ struct CheckpointFolder {
 // Verifies whole checkpoints if there are several. NotFound names the folders searched.
 Result<CheckpointFolder> FindCheckpointAt(FileSystem& files, const std::string& path);
 
+// True for the ending of a format of another program that Kumo does not read ("net.pt").
+bool HasUnreadEnding(const std::string& path);
+
 }  // namespace kumo

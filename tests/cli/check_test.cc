@@ -99,6 +99,10 @@ TEST_F(CheckTest, WhateverKeepsLaunchFromStartingIsSaidByCheckInTheSameWords) {
       {"--set", "cluster.replicas=2"},
       {"--set", "output.directory=" + experiment_ + "/out"},
       {"--set", "output.directory=" + folder_ + "/out"},
+      {"--from", "net.pt", "--set", "output.directory=" + folder_ + "/new"},
+      {"--from", "none.safetensors", "--set", "output.directory=" + folder_ + "/new"},
+      {"--set", "network.initial_weights=" + folder_, "--set",
+       "output.directory=" + folder_ + "/new"},
       {"--set", "lr=1"},
   };
   for (const std::vector<std::string>& more : cases) {
@@ -112,6 +116,7 @@ TEST_F(CheckTest, WhateverKeepsLaunchFromStartingIsSaidByCheckInTheSameWords) {
     const std::string words = launched.last_line.substr(launched.last_line.find(": "));
     EXPECT_THAT(checked.last_line, HasSubstr(words.substr(2))) << more[1];
     EXPECT_TRUE(Starts("server-0").empty());
+    EXPECT_FALSE(std::filesystem::exists(folder_ + "/new"));
   }
   close(listener->fd);
 }

@@ -172,6 +172,13 @@ TEST_F(LaunchOnHostsTest, AHostThatIsNotReachedOrNotTheSameIsNamedBeforeAnything
   EXPECT_TRUE(Starts("server-0").empty());
 }
 
+TEST_F(LaunchOnHostsTest, WeightsThatNoHostCanReadAreNamedBeforeAnythingStarts) {
+  const Ended ended = Run(Launch({"--hosts", "alpha,beta", "--from", "net.pt"}));
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("network.initial_weights: net.pt is neither"));
+  EXPECT_TRUE(Starts("server-0").empty());
+}
+
 TEST_F(LaunchOnHostsTest, AddressesThatOthersReachAreRefusedWhereNobodyTrustsTheNetwork) {
   const Ended ended = Run({"launch", experiment_, "--ssh", Path("ssh"), "--hosts", "alpha,beta"});
   EXPECT_EQ(ended.code, 78);

@@ -84,6 +84,11 @@ TEST_F(SweepTest, WhatIsWrongIsSaidBeforeAnyRunStarts) {
               HasSubstr("--set cluster.servers= or --parallel 1"));
   EXPECT_THAT(Run({"sweep", experiment_, "checkpoint.resume=auto,never"}).last_line,
               HasSubstr("checkpoint.resume cannot differ"));
+  const Ended weights =
+      Run({"sweep", experiment_, "job.seed=1,2", "--set", "network.initial_weights=net.pt"});
+  EXPECT_EQ(weights.code, 78);
+  EXPECT_THAT(weights.last_line, HasSubstr("run seed=1: network.initial_weights: net.pt is"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/out-sweep"));
   const std::vector<std::vector<std::string>> without_effect = {
       {"--seed", "3"},
       {"--with", "gpu"},

@@ -6,9 +6,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <span>
 
 #include "common/base/address.h"
 #include "common/base/process/output_lock.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/settings/experiment_text.h"
+#include "common/tensor_files/tensor_file.h"
 #include "tests/scratch_directory.h"
 
 namespace kumo {
@@ -19,6 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class FullDisk : public PosixFileSystem {
  public:
@@ -167,6 +172,81 @@ TEST_F(FolderTest, AFinalModelThatHasNoPlaceIsNamedBeforeTheTraining) {
   Preflight large;
   CheckFinalModel(experiment_, 25'000'000, &full, &large);
   EXPECT_THAT(large.problems, ElementsAre(Says(HasSubstr("100 MiB free"))));
+}
+
+class InitialWeightsTest : public FolderTest {
+ protected:
+  // The problems of a job that starts from this path.
+  std::vector<Status> Problems(const std::string& from) {
+    experiment_.network.initial_weights = from;
+    Preflight result;
+    CheckInitialWeights(experiment_, &files_, &result);
+    return result.problems;
+  }
+  // Saves a checkpoint of this job, and returns its folder.
+  std::string Save() {
+    const std::string folder = folder_ + "/out/checkpoints";
+    const ShardFileHeader header = {
+        .fingerprint = 1, .version = 7, .generation = 1, .shard = 0, .shards = 1};
+    const std::vector<float> numbers = {1, 2, 3};
+    const auto saved =
+        SaveShard(files_, folder, header, {7, {{StateKind::kStart, 0, 0, 0, nullptr, numbers}}});
+    EXPECT_TRUE(saved.ok());
+    checkpoint::Manifest manifest;
+    manifest.set_experiment_text(ExperimentText(experiment_));
+    manifest.set_fingerprint(1);
+    manifest.set_generation(1);
+    manifest.set_version(7);
+    checkpoint::File* file = manifest.add_files();
+    file->set_name(ShardFileName(0, 1, 1));
+    file->set_bytes(saved->bytes);
+    file->set_crc32c(saved->crc32c);
+    EXPECT_TRUE(WriteManifest(files_, folder, manifest).ok());
+    return JoinPath(folder, CheckpointName(7));
+  }
+};
+
+TEST_F(InitialWeightsTest, AreNamedIfTheyAreMissingDamagedOrOfAnotherFormat) {
+  const std::string setting = "network.initial_weights: ";
+  EXPECT_THAT(Problems("net.pt"), ElementsAre(Says(AllOf(StartsWith(setting + "net.pt is neither"),
+                                                         HasSubstr(".pt is PyTorch's format")))));
+  EXPECT_THAT(Problems(folder_), ElementsAre(Says(StartsWith(setting + folder_ + " is neither"))));
+  for (const std::string ending : {".safetensors", ".npz"}) {
+    const std::string path = folder_ + "/net" + ending;
+    EXPECT_THAT(Problems(path), ElementsAre(Says(AllOf(StartsWith(setting), HasSubstr(path)))));
+    std::ofstream(path) << "no tensors";
+    EXPECT_THAT(Problems(path), ElementsAre(Says(AllOf(StartsWith(setting), HasSubstr(path)))));
+    const std::vector<float> numbers = {1, 2, 3};
+    const NamedTensor tensor{"a", {3}, numbers};
+    const TensorFormat format = TensorFormatOf(path).value();
+    ASSERT_TRUE(WriteTensorFile(files_, path, format, std::span(&tensor, 1)).ok());
+    EXPECT_THAT(Problems(path), IsEmpty());
+  }
+}
+
+TEST_F(InitialWeightsTest, AreNotNeededByAJobThatResumes) {
+  EXPECT_THAT(Problems("net.pt"), Not(IsEmpty()));
+  const std::string checkpoint = Save();
+  EXPECT_THAT(Problems("net.pt"), IsEmpty());
+  EXPECT_THAT(Problems(folder_ + "/none.npz"), IsEmpty());
+  experiment_.checkpoint.resume = FindResumeFrom("never").value();
+  EXPECT_THAT(Problems("net.pt"), Not(IsEmpty()));
+  EXPECT_THAT(Problems(checkpoint), IsEmpty());
+}
+
+TEST_F(InitialWeightsTest, OfOtherHostsAreJudgedByTheEndingAlone) {
+  experiment_.cluster.servers = {"tcp://alpha:7700"};
+  EXPECT_THAT(Problems("net.pt"), ElementsAre(Says(HasSubstr(".pt is PyTorch's format"))));
+  for (const char* from : {"/there/net.safetensors", "/there/out"}) {
+    EXPECT_THAT(Problems(from), IsEmpty()) << from;
+  }
+}
+
+TEST_F(InitialWeightsTest, AreNotNamedTwice) {
+  experiment_.network.initial_weights = "net.pt";
+  Preflight result;
+  for (int i = 0; i < 2; ++i) CheckInitialWeights(experiment_, &files_, &result);
+  EXPECT_EQ(result.problems.size(), 1u);
 }
 
 TEST(NoteIdleProcesses, WorkersBeyondThePartitionsAreCounted) {

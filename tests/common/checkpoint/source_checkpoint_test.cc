@@ -48,6 +48,8 @@ TEST(SourceFolder, IsACheckpointsOrTheNewestGoodOneOfAJob) {
   EXPECT_THAT(found("a/my net's.pt"),
               HasSubstr(R"sh([2])" 'a/my net'\''s.pt' 'my net'\''s.safetensors' (docs)sh"));
   EXPECT_THAT(found("net.h5"), HasSubstr("numpy.savez"));
+  for (const char* path : {"a/net.pt", "net.h5"}) EXPECT_TRUE(HasUnreadEnding(path)) << path;
+  for (const char* path : {"a.pt/net", "net.npz", "/out/"}) EXPECT_FALSE(HasUnreadEnding(path));
 }
 
 }  // namespace
