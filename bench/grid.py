@@ -43,9 +43,12 @@ ROWS = {
     "topk+overlap": lambda block: ROWS["topk"](block) + overlap(block // 2),
     "topk2bit": lambda block: [f"sync.{way}_codec=topk2bit" for way in ("push", "pull")],
     "topk2bit+overlap": lambda block: ROWS["topk2bit"](block) + overlap(block // 2),
-    # A minibatch is a step: blocks of 1.
+    # A minibatch is a step: blocks of 1. The delay is of one round.
     "gradient-fp16": lambda block: [f"sync.{way}_codec=fp16" for way in ("push", "pull")] +
                                    ["sync.mode=gradient"],
+    "gradient-fp16+delay": lambda block: ROWS["gradient-fp16"](block) + overlap(1),
+    "gradient-1bit": lambda block: ROWS["1bit"](block) + ["sync.mode=gradient"],
+    "gradient-1bit+delay": lambda block: ROWS["gradient-1bit"](block) + overlap(1),
 }
 BLOCK_ROWS = [row for row in ROWS if not row.startswith("gradient")]
 # CU in percent by rate in Mbit/s, then by steps of a block.

@@ -33,6 +33,7 @@ KUMO = {
     f"blocks of {BLOCKS}": (["sync.push_codec=fp32"], BLOCKS),
     f"blocks of {BLOCKS}, 1bit pushes, fp16 pulls": (CODED, BLOCKS),
     "gradients, 1bit both ways": (["sync.mode=gradient", *ONE_BIT], 1),
+    "gradients, 1bit both ways, delay 1": (["sync.mode=gradient", *ONE_BIT, "sync.overlap=1"], 1),
     f"blocks of {BLOCKS}, 1bit both ways": (ONE_BIT, BLOCKS),
     f"blocks of {BLOCKS}, 1bit both ways, overlap {BLOCKS // 2}":
         ([*ONE_BIT, f"sync.overlap={BLOCKS // 2}"], BLOCKS),

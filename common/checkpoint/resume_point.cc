@@ -89,11 +89,22 @@ bool IsEndOfPatience(const checkpoint::Manifest& manifest, const JobPlan& plan,
 
 }  // namespace
 
+int64_t EarliestStop(const JobPlan& plan, int64_t evaluated) {
+  int64_t told = evaluated + 1;
+  while (told < plan.rounds() && plan.RoundsFrom(told).size() == 0) ++told;
+  return plan.RoundsFrom(told).end;
+}
+
 bool IsPatienceOver(const checkpoint::Progress& progress, const JobPlan& plan, int patience,
                     const std::string& metric) {
-  const int64_t judged = progress.stops_at() - kRoundsToStop;
-  if (patience == 0 || progress.best_metric() != metric || judged < 1 || judged > plan.rounds()) {
-    return false;
+  if (patience == 0 || progress.best_metric() != metric) return false;
+  int64_t judged = std::min(progress.stops_at(), plan.rounds()) - 1;
+  while (judged >= 1 && EarliestStop(plan, judged) > progress.stops_at()) --judged;
+  if (judged < 1 || EarliestStop(plan, judged) != progress.stops_at()) return false;
+  // With a delay several versions may have this stop; the one that ends an epoch was judged.
+  while (judged > 1 && !plan.Round(judged - 1).ends_epoch &&
+         EarliestStop(plan, judged - 1) == progress.stops_at()) {
+    --judged;
   }
   return int64_t{plan.Round(judged - 1).epoch} + 1 - progress.best_epoch() >= patience;
 }

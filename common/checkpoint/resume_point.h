@@ -33,9 +33,10 @@ std::optional<int64_t> RoundToResume(const Experiment& experiment);
 // its manifest has no number of samples (release 0.1).
 bool IsFinished(const checkpoint::Manifest& manifest, const Experiment& experiment);
 
-// Rounds after the evaluation of a version until the job can end early (job.patience): the round
-// that starts from the version has its directive before the version is evaluated.
-inline constexpr int64_t kRoundsToStop = 2;
+// The version with which a job can end early after the evaluation of a version (job.patience).
+// Workers are told of the end with a version after it: that version's own directive was made before
+// its evaluation.
+int64_t EarliestStop(const JobPlan& plan, int64_t evaluated);
 
 // True for the checkpoint with which a run has ended early.
 bool HasEndedEarly(const checkpoint::Manifest& manifest);

@@ -68,7 +68,7 @@ class Block {
 
 bool KnownKind(uint32_t kind) {
   return kind >= static_cast<uint32_t>(StateKind::kStart) &&
-         kind <= static_cast<uint32_t>(StateKind::kWorkerCopy);
+         kind <= static_cast<uint32_t>(StateKind::kEarlierStart);
 }
 
 Range Intersection(Range a, Range b) {
@@ -92,6 +92,8 @@ std::string DescribeRecord(const ShardRecord& record) {
       return slot + " of partition " + std::to_string(record.partition) + range;
     case StateKind::kWorkerCopy:
       return "workers' copy" + range;
+    case StateKind::kEarlierStart:
+      return "start weights of " + std::to_string(record.slot) + " versions before" + range;
   }
   return "unknown kind" + range;
 }

@@ -20,13 +20,15 @@ enum class StateKind : uint32_t {
   kRuleSlot = 3,        // state of the update rule
   kPartitionState = 4,  // carried state of a partition
   kWorkerCopy = 5,      // the start as workers hold it, if pulls tell differences
+  kEarlierStart =
+      6,  // of `slot` versions before, as workers hold it, if a later round begins there
 };
 
 // One array of a snapshot.
 struct StateArray {
   StateKind kind = StateKind::kStart;
   int partition = 0;  // kPartitionState
-  int slot = 0;       // kRuleSlot, kPartitionState
+  int slot = 0;       // kRuleSlot, kPartitionState, kEarlierStart
   int64_t begin = 0;  // position of the first number in the flat vector
   std::shared_ptr<const void> owner;
   std::span<const float> numbers;

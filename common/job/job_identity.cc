@@ -164,6 +164,7 @@ Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
   plan.minibatch = experiment.sync.minibatch;
   plan.block = experiment.sync.block;
   if (experiment.sync.mode == SyncMode::kBlock) plan.overlap = experiment.sync.overlap;
+  plan.delay = experiment.sync.Delay();
   plan.warmup_samples = experiment.sync.warmup_samples;
   plan.epochs = experiment.job.epochs;
   plan.evaluate_every_epochs = experiment.evaluation.every_epochs;

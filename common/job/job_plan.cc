@@ -46,6 +46,11 @@ Result<JobPlan> JobPlan::Make(const PlanSettings& settings) {
                            ": must be at least 0 and less than the " +
                            std::to_string(settings.block) + " minibatches of a block");
   }
+  const int most = settings.mode == SyncMode::kGradient ? kMostDelay : 0;
+  if (settings.delay < 0 || settings.delay > most) {
+    return InvalidArgument("delay = " + std::to_string(settings.delay) + ": must be from 0 to " +
+                           std::to_string(most));
+  }
   if (settings.warmup_samples < 0) {
     return InvalidArgument("warmup_samples = " + std::to_string(settings.warmup_samples) +
                            ": must be at least 0");
@@ -115,6 +120,28 @@ RoundPlan JobPlan::Round(int64_t round) const {
 
 int64_t JobPlan::SamplesAt(int64_t version) const {
   return version == rounds_ ? samples() : Round(version).first_sample;
+}
+
+Range JobPlan::EpochOf(int64_t round) const {
+  const int64_t rounds = stretches_.front().rounds_per_repeat;
+  const int64_t begin = round / rounds * rounds;
+  return {begin, begin + rounds};
+}
+
+int64_t JobPlan::BaseOf(int64_t round) const {
+  return delay() == 0 ? round : std::max(EpochOf(round).begin, round - delay());
+}
+
+Range JobPlan::RoundsFrom(int64_t version) const {
+  if (version >= rounds_) return {rounds_, rounds_};
+  if (delay() == 0) return {version, version + 1};
+  const Range epoch = EpochOf(version);
+  const int64_t end = std::min(version + delay() + 1, epoch.end);
+  return {version == epoch.begin ? version : std::min(version + delay(), end), end};
+}
+
+int64_t JobPlan::LastOpen(int64_t version) const {
+  return version >= rounds_ ? rounds_ - 1 : RoundsFrom(version).end - 1;
 }
 
 bool JobPlan::EndsPart(const RoundPlan& round, int parts) const {

@@ -13,6 +13,12 @@
 // version that the slice's round starts from (RoundPlan::ahead), but never of another epoch's: so
 // nothing is on its way between two epochs.
 //
+// In gradient mode, sync.overlap is a delay of d rounds: the contributions to a round start from
+// the version d rounds before, or from the epoch's first version. So d + 1 rounds of a chunk may be
+// open, and a worker computes one while the others are exchanged. The relations between versions
+// and rounds that follow are here (BaseOf to OldestKept); without a delay round r starts from
+// version r.
+//
 // Immutable; thread-safe.
 #pragma once
 
@@ -33,6 +39,7 @@ struct PlanSettings {
   int minibatch = 1;
   int block = 1;               // minibatches of a block
   int overlap = 0;             // of them, trained ahead
+  int delay = 0;               // rounds by which contributions are late, gradient mode only
   int64_t warmup_samples = 0;  // length of the warm-up: full precision and gradient rounds
   int epochs = 1;
   int evaluate_every_epochs = 1;  // 0: only after the last
@@ -81,6 +88,22 @@ class JobPlan {
   // Whether one of `parts` equal parts of an epoch ends in this round, its last sample included.
   // The epoch's last round always ends one.
   bool EndsPart(const RoundPlan& round, int parts) const;
+  // Rounds by which contributions are late, except at the front of an epoch.
+  int delay() const { return settings_.delay; }
+  // The version that contributions to a round start from; of rounds(): that version. Never
+  // decreases with the round. Requires 0 <= round <= rounds().
+  int64_t BaseOf(int64_t round) const;
+  // The rounds that start from a version: one; with a delay, several from an epoch's first version
+  // and none from its last ones. Empty for version rounds().
+  Range RoundsFrom(int64_t version) const;
+  // As seen from a chunk that has reached `version`: the last round for which there may be
+  // contributions (rounds() - 1 at the end), the oldest round that another chunk may have open, and
+  // the oldest version that such a round starts from.
+  int64_t LastOpen(int64_t version) const;
+  int64_t OldestOpen(int64_t version) const { return version > 0 ? BaseOf(version - 1) : 0; }
+  int64_t OldestKept(int64_t version) const { return BaseOf(OldestOpen(version)); }
+  // Versions that a chunk keeps at most, its newest one included.
+  static constexpr int MostKept(int delay) { return 2 * delay + 2; }
   // The samples of the largest slice that a partition gets in any round, and of the largest
   // minibatch of one: never more than the data have.
   int64_t LargestSlice() const;
@@ -113,6 +136,9 @@ class JobPlan {
     bool local_steps = false;
   };
   void AddStretch(int first_epoch, int64_t repeats, Range samples, bool local_steps);
+  // The rounds of the epoch that a round belongs to. Requires a delay, and so epochs of equally
+  // many rounds.
+  Range EpochOf(int64_t round) const;
 
   PlanSettings settings_;
   std::vector<Stretch> stretches_;

@@ -14,9 +14,6 @@ constexpr int64_t kFloat = sizeof(float);
 // Of a server that holds nothing (docs/measurements.md, "Memory").
 constexpr int64_t kProcessBytes = int64_t{16} << 20;
 
-// Of a chunk: the newest version, the one before, and the next one while it is made.
-constexpr int64_t kVersions = 3;
-
 int64_t LargestPart(const ShardMap& map) {
   int64_t largest = 0;
   for (int i = 0; i < map.servers(); ++i) largest = std::max(largest, map.ServerBytes(i));
@@ -33,7 +30,7 @@ int64_t ContributionBytes(const Experiment& experiment, int64_t numbers) {
 
 int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters) {
   const RoundPolicy policy(experiment);
-  const int64_t arrays = policy.version_vectors() + policy.rule_slots() +
+  const int64_t arrays = policy.version_vectors() + policy.rule_slots() + experiment.sync.Delay() +
                          int64_t{experiment.sync.partitions} * policy.carried().count();
   return parameters * arrays * kFloat;
 }
@@ -44,29 +41,34 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
   const RoundPolicy policy(experiment);
   const int64_t slots = policy.rule_slots();
   const int64_t starts = policy.version_vectors();
+  const int64_t versions =
+      int64_t{JobPlan::MostKept(experiment.sync.Delay())} + 1;  // and the next one while it is made
   const bool twice = experiment.cluster.replicas > 1 && servers > 1;
   const char* const shared_out = servers > 1 ? "network.file" : "network.file, cluster.servers";
 
   MemoryNeed need("a server");
   need.Add("process", {kProcessBytes});
-  need.Add("versions of the weights", {part, kVersions, starts}, shared_out);
+  need.Add("versions of the weights", {part, versions, starts}, shared_out);
   need.Add("the update rule's state", {part, slots}, "optimiser.type, block.rule");
   const Codec& pull_codec = experiment.sync.PullCodec();
   if (!pull_codec.lossless()) {
     const auto coded =
         static_cast<int64_t>(pull_codec.EncodedBytes(static_cast<size_t>(part / kFloat)));
-    need.Add("coded weights", {coded, kVersions}, "sync.pull_codec");
+    need.Add("coded weights", {coded, versions}, "sync.pull_codec");
   }
   need.Add("contributions to open rounds",
-           {ContributionBytes(experiment, part / kFloat), experiment.sync.partitions},
-           "sync.partitions, sync.push_codec");
+           {ContributionBytes(experiment, part / kFloat), experiment.sync.partitions,
+            experiment.sync.Delay() + 1},
+           "sync.partitions, sync.push_codec, sync.overlap");
   need.Add("their sum", {part});
   need.Add("carried state while it is saved",
            {part, policy.carried().count(), experiment.sync.partitions},
            "sync.partitions, sync.push_codec, block.reset_local_state");
-  need.Add("a checkpoint that is written", {part, starts + slots}, "");
+  need.Add("a checkpoint that is written", {part, starts + slots + experiment.sync.Delay()}, "");
   if (twice) {
-    need.Add("versions of another server", {part, 2 * starts + 2 * slots}, "cluster.replicas");
+    need.Add("versions of another server",
+             {part, int64_t{JobPlan::MostKept(experiment.sync.Delay())} * starts + 2 * slots},
+             "cluster.replicas");
   }
   return need;
 }

@@ -24,6 +24,8 @@ inline constexpr Choice<SyncMode> kSyncModes[] = {
     {SyncMode::kBlock, "block", "after each block of local minibatches"},
 };
 constexpr std::span<const Choice<SyncMode>> ChoicesOf(SyncMode) { return kSyncModes; }
+// Rounds of delay in gradient mode, at most (sync.overlap).
+inline constexpr int kMostDelay = 8;
 
 // The element type of activations, their gradients, the operands of products and the gradients of
 // convolution filters; everything else is float32.

@@ -144,6 +144,11 @@ class Checker {
                   ": must be less than sync.block = " + std::to_string(e_.sync.block) +
                   "; set it to at most " + std::to_string(e_.sync.block - 1));
     }
+    if (e_.sync.mode == SyncMode::kGradient && e_.sync.overlap > kMostDelay) {
+      Problem("sync.overlap", " = " + std::to_string(e_.sync.overlap) + ": must be at most " +
+                                  std::to_string(kMostDelay) +
+                                  " in gradient mode, where it is a delay in rounds");
+    }
     if (e_.sync.mode == SyncMode::kGradient && e_.sync.warmup_samples > 0) {
       Problem("sync.warmup_samples",
               " = " + std::to_string(e_.sync.warmup_samples) +
@@ -437,7 +442,7 @@ class Checker {
     if (e_.sync.mode == SyncMode::kGradient) {
       for (const auto& [key, origin] : origins_) {
         if (key.starts_with("block.") || key.starts_with("block_schedule.") ||
-            key == "sync.block" || key == "sync.overlap") {
+            key == "sync.block") {
           Note(key, "sync.mode = gradient");
         }
       }

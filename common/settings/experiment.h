@@ -102,10 +102,12 @@ struct Experiment {
   struct Sync {  // [sync] (result)
     SyncMode mode = SyncMode::kBlock;
     int partitions = 2;
-    int minibatch = 64;          // samples of one partition's minibatch
-    int minibatch_parts = 1;     // of a minibatch, computed one after the other
-    int block = 50;              // minibatches between two synchronisations, block mode
-    int overlap = 0;             // minibatches of a block trained while the last one is exchanged
+    int minibatch = 64;       // samples of one partition's minibatch
+    int minibatch_parts = 1;  // of a minibatch, computed one after the other
+    int block = 50;           // minibatches between two synchronisations, block mode
+    // Minibatches trained during an exchange: of the next block, or rounds of delay (gradient
+    // mode).
+    int overlap = 0;
     int64_t warmup_samples = 0;  // full-precision gradient mode at first, block mode only
     CodecId push_codec = CodecId::kFp32;
     CodecId pull_codec = CodecId::kFp32;
@@ -116,6 +118,8 @@ struct Experiment {
     CodecId topk_values = CodecId::kInt8;
     double residual_factor = 0.95;
 
+    // Rounds by which contributions are late, in gradient mode (JobPlan).
+    int Delay() const { return mode == SyncMode::kGradient ? overlap : 0; }
     const Codec& PushCodec() const;
     const Codec& PullCodec() const;
     CodecSettings SettingsOfCodecs() const;

@@ -354,9 +354,10 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(sync.overlap), .unit = "minibatches", .allowed = Between(0, 1000000),
        .effect = kOrder,
        .also = "delay double_buffering fragment_sync_delay async_communication overlap_comm",
-       .help = "Minibatches of a block that a partition trains while its contribution to the block "
-               "before is exchanged, less than sync.block (block mode); they count in the weights, "
-               "not in the training figures; 0: it waits for the exchange"},
+       .help = "Minibatches that a partition trains while contributions are exchanged; 0: it waits "
+               "for the exchange. Block mode: of a block, less than sync.block; they count in the "
+               "weights, not in the training figures. Gradient mode: a delay in rounds, at most 8: "
+               "gradients are of the weights so many rounds before"},
       {KUMO_SETTING(sync.warmup_samples), .unit = "samples", .allowed = Between(0, kAnyCount),
        .effect = kRounds, .also = "warmup warm_up",
        .help = "Warm-up of block mode: samples that are trained in gradient mode and full "

@@ -141,6 +141,7 @@ constexpr int kSentence = 64 << 10;  // messages for people
 
 constexpr FieldLimit kLimits[] = {
     {"CoordinatorState.ended_epochs", 64},
+    {"CoordinatorState.save_at", 16},
     {"CoordinatorState.EndedEpoch.evaluated", kPartitions},
     {"Tensor.name", 1, kName},
     {"Tensor.shape", 16},

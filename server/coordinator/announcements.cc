@@ -93,14 +93,12 @@ wire::JobStatus StatusOf(const JobState& job, TimeUs now) {
   return status;
 }
 
-std::shared_ptr<const wire::CoordinatorState> SuccessorsState(const JobState& job,
-                                                              const Directive& directive,
-                                                              TimeUs now) {
+std::shared_ptr<const wire::CoordinatorState> SuccessorsState(const JobState& job, TimeUs now) {
   const auto state = std::make_shared<wire::CoordinatorState>(job.progress.State(now));
   if (job.manifests.origin()) *state->mutable_origin() = *job.manifests.origin();
-  state->set_save(directive.save);
+  for (const int64_t version : job.saving.directed()) state->add_save_at(version);
   state->set_stop_at(job.ending.stop().version());
-  state->set_move_at(directive.move ? job.version + 1 : -1);
+  state->set_move_at(job.leasing.move_at());
   return state;
 }
 

@@ -36,10 +36,8 @@ wire::JobStatus StatusOf(const JobState& job, TimeUs now);
 wire::JobStatus Shortened(wire::JobStatus status, size_t most_bytes);
 
 // The state for a later coordinator, which travels with a version of chunk 0 to the next server if
-// versions are kept twice. directive: for the round that starts from the version.
-std::shared_ptr<const wire::CoordinatorState> SuccessorsState(const JobState& job,
-                                                              const Directive& directive,
-                                                              TimeUs now);
+// versions are kept twice. Requires that the version's directive is made.
+std::shared_ptr<const wire::CoordinatorState> SuccessorsState(const JobState& job, TimeUs now);
 
 // Status replies: answers to STATUS of any process. A reply is repeated for a while, so that many
 // questions cost little, and always fits into a header.

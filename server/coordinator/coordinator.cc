@@ -119,7 +119,7 @@ void Coordinator::TakeOver(int64_t version, const Directive& directive, StepCont
   job_.manifests.TakeOver(*directive.state);
   job_.saving.CountFrom(context->now);
   job_.ending.TakeOver(version, directive, job_.plan->rounds(), &job_.saving);
-  job_.leasing.TakeOver(version, directive.move ? directive.state->move_at() : -1, context->now);
+  job_.leasing.TakeOver(version, directive.state->move_at(), *job_.plan, context->now);
   Apply(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(),
                                   context->now),
         context);
@@ -176,32 +176,40 @@ void Coordinator::On(const CheckpointChosen& chosen, StepContext* context) {
   job_.progress.StartFrom(restored, job_.plan);
 }
 
-// Chunk 0 has reached a version, and the next round starts. The order of the steps matters:
+// Chunk 0 has reached a version, from which rounds start (JobPlan::RoundsFrom). The order of the
+// steps matters:
 // 1. The sums of the round are added before the snapshot of the progress, so that a checkpoint of
 //    this version has them.
 // 2. A move of leases that was directed with the round before takes effect.
-// 3. The directive of the round that starts: the move before save and stop, since leases move only
-//    at a version that is saved.
+// 3. The directive of the last round that starts: the move before save and stop, since leases move
+//    only at a version that is saved.
 // 4. The state for a successor, which contains the directive, is made last.
 Directive Coordinator::OnVersion(int64_t version, const MetricSums& metrics, StepContext* context) {
   const TimeUs now = context->now;
   job_.version = version;
-  job_.clock.OnClosed(now);
-  if (metrics.samples > 0) job_.progress.OnRound(*job_.plan, version, metrics, context);
+  if (metrics.samples > 0) {
+    job_.clock.OnClosed(now);
+    job_.progress.OnRound(*job_.plan, version, metrics, context);
+  } else {
+    job_.clock.Moved(now);  // the job begins or goes on with this version
+  }
   job_.ending.FinishAt(job_.progress.stops_at());
   job_.saving.SetProgress(version, job_.progress.Snapshot(now));
-  Apply(job_.leasing.OnVersion(version, version == job_.ending.stop().version(), job_.members()),
+  job_.saving.OnVersion(version);
+  Apply(job_.leasing.OnVersion(version, version == job_.ending.stop().version(), job_.members(),
+                               *job_.plan),
         context);
   job_.progress.ReleaseEvaluations(version, context);
 
   Directive directive;
-  if (version < job_.ending.stop().LastOf(job_.plan->rounds())) {
-    const bool may_move = job_.phase == Phase::kTraining && !job_.saving.checkpoints().IsBehind();
-    directive.move = job_.leasing.DirectMove(version + 1, may_move, job_.members(), now);
+  const Range rounds = job_.plan->RoundsFrom(version);
+  if (rounds.size() > 0 && rounds.end <= job_.ending.stop().LastOf(job_.plan->rounds())) {
+    const bool may_move = job_.phase == Phase::kTraining && !job_.saving.IsBehind();
+    directive.move = job_.leasing.DirectMove(rounds.end, may_move, job_.members(), now);
     job_.ending.Direct(version, *job_.plan, &directive, &job_.saving, &job_.membership, now);
   }
   if (job_.start.experiment.cluster.KeepsVersionsTwice()) {
-    directive.state = SuccessorsState(job_, directive, now);
+    directive.state = SuccessorsState(job_, now);
   }
   return directive;
 }
@@ -326,7 +334,7 @@ void Coordinator::TickTraining(StepContext* context) {
                 " (cluster.stall_timeout_s): waited for " + WaitsFor(job_, now),
             context);
   } else {
-    // A shard may be a round behind chunk 0. At the end, the last evaluation may be missing.
+    // Another shard may be behind chunk 0. At the end, the last evaluation may be missing.
     const int64_t round = job_.OldestOpenRound();
     const std::vector<int> missing =
         job_.plan && round == job_.plan->rounds()

@@ -42,7 +42,9 @@ JobState::JobState(CoordinatorStart of, std::optional<checkpoint::Manifest> rest
 
 int64_t JobState::OldestOpenRound() const {
   const int64_t first = recovery.generation().start_version;
-  return std::max(members().OldestOpenRound(std::max(version, first)), first);
+  const int64_t newest = std::max(version, first);
+  const int64_t oldest = plan ? plan->OldestOpen(newest) : newest - 1;
+  return std::max(members().OldestOpenRound(newest, oldest), first);
 }
 
 }  // namespace kumo

@@ -120,10 +120,10 @@ Effects Leasing::LeaseOrphans(const MemberTable& members, int64_t open) {
   return Orders();
 }
 
-void Leasing::TakeOver(int64_t version, int64_t move_at, TimeUs now) {
-  lease_recovery_.TakeOver(version);
+void Leasing::TakeOver(int64_t version, int64_t move_at, const JobPlan& plan, TimeUs now) {
+  lease_recovery_.TakeOver(version, plan.LastOpen(version) + 1);
   last_move_ = now;
-  if (move_at >= 0) move_at_ = move_at;
+  if (move_at > version) move_at_ = move_at;
 }
 
 Effects Leasing::SettleClaims(const MemberTable& members, uint32_t since, int64_t open,
@@ -154,9 +154,10 @@ bool Leasing::DirectMove(int64_t next, bool may, const MemberTable& members, Tim
   return move_at_ == next;
 }
 
-Effects Leasing::OnVersion(int64_t version, bool stops, const MemberTable& members) {
+Effects Leasing::OnVersion(int64_t version, bool stops, const MemberTable& members,
+                           const JobPlan& plan) {
   first_loss_.clear();  // the round closed all the same
-  table_.Settle(version);
+  table_.Settle(version, plan.OldestOpen(version));
   if (move_at_ < 0 || version < move_at_) return {};
   move_at_ = -1;
   if (collects_claims()) {
@@ -226,11 +227,10 @@ std::optional<LeaseRecovery::Claimed> LeaseRecovery::Settle(const MemberTable& m
 LeaseRecovery::Claimed LeaseRecovery::Take(const MemberTable& members, int partitions,
                                            uint32_t since, bool carries_state) const {
   const auto known = [&](int partition) { return partition >= 0 && partition < partitions; };
-  // Published versions of chunk 0 came back with it, and leases may have moved at the version
-  // after.
+  // Published versions of chunk 0 came back with it, and leases may have moved after the last round
+  // that starts from one of them.
   const auto possible = [&](const wire::Hello::Claim& claim) {
-    return claim.from() >= 0 && claim.from() <= claim.round() &&
-           claim.round() <= taken_over_at_ + 1;
+    return claim.from() >= 0 && claim.from() <= claim.round() && claim.round() <= newest_round_;
   };
   Claimed claimed{LeaseTable(partitions)};
   std::map<int, PeerName> waiting;

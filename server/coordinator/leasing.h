@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/job/job_plan.h"
 #include "common/settings/experiment.h"
 #include "common/transport/message.h"
 #include "server/coordinator/membership.h"
@@ -69,8 +70,11 @@ class LeaseRecovery {
   // Collects no claims any more.
   void Forget() { until_ = 0; }
   bool pending() const { return until_ > 0; }
-  // Chunk 0 is back, at `version`.
-  void TakeOver(int64_t version) { taken_over_at_ = version; }
+  // Chunk 0 is back, at `version`; a worker may have computed the rounds before newest_round.
+  void TakeOver(int64_t version, int64_t newest_round) {
+    taken_over_at_ = version;
+    newest_round_ = newest_round;
+  }
 
   // The leases of `partitions` partitions, as claimed by workers that have taken part since the
   // generation `since`; nullopt while they are incomplete and there is time. carries_state: a claim
@@ -84,6 +88,7 @@ class LeaseRecovery {
 
   TimeUs until_ = 0;            // 0: claims are not collected
   int64_t taken_over_at_ = -1;  // chunk 0's version then; -1: not known yet
+  int64_t newest_round_ = 0;    // that a worker may compute next, by that version
 };
 
 // Leasing. Owned by the Coordinator; one thread.
@@ -112,15 +117,17 @@ class Leasing {
   // The other servers go on where they are: collects claims until then.
   void AskForClaims(TimeUs until) { lease_recovery_.AskUntil(until); }
   // Chunk 0 is back at `version`. move_at: the version at which leases were to move; -1: none.
-  void TakeOver(int64_t version, int64_t move_at, TimeUs now);
+  void TakeOver(int64_t version, int64_t move_at, const JobPlan& plan, TimeUs now);
   // Without effect while claims are incomplete and there is time. since: as in LeaseRecovery.
   Effects SettleClaims(const MemberTable& members, uint32_t since, int64_t open, TimeUs now);
 
-  // Whether leases move at `next`, the version that the round makes that starts now. may: whether a
+  // The version at which leases move, as workers were told; -1: none.
+  int64_t move_at() const { return move_at_; }
+  // Whether leases move at `next`, the version that a round makes which starts now. may: whether a
   // move can be decided now.
   bool DirectMove(int64_t next, bool may, const MemberTable& members, TimeUs now);
   // Chunk 0 has reached a version. stops: the job ends with it.
-  Effects OnVersion(int64_t version, bool stops, const MemberTable& members);
+  Effects OnVersion(int64_t version, bool stops, const MemberTable& members, const JobPlan& plan);
   // missing: partitions that a round waits for.
   Effects HelpStragglers(const std::vector<int>& missing, int64_t round, const MemberTable& members,
                          const RoundClock& clock, TimeUs now);

@@ -131,12 +131,11 @@ std::optional<Status> StartGate::Tick(const Recovery& recovery, const Membership
 
 // --- Ending.
 
-// The directive is for the round that starts now and makes version + 1.
 void Ending::Direct(int64_t version, const JobPlan& plan, Directive* directive, Saving* saving,
                     MembershipTracker* membership, TimeUs now) {
-  directive->stop = stop_.Direct(version + 1, plan.rounds());
+  directive->stop = stop_.Direct(plan.RoundsFrom(version).end, plan.rounds());
   const bool wanted = directive->stop || directive->move;
-  directive->save = saving->Direct(plan, version + 1, wanted, membership, now);
+  directive->save = saving->Direct(plan, version, wanted, membership, now);
 }
 
 // For how long the job's last version is retried.
@@ -205,11 +204,12 @@ bool Ending::HasEnded(int64_t version, int64_t rounds, bool evaluated,
 }
 
 void Ending::TakeOver(int64_t version, const Directive& directive, int64_t rounds, Saving* saving) {
-  if (directive.stop || directive.state->stop_at() == version)
-    stop_.StopAt(directive.state->stop_at());
+  const wire::CoordinatorState& state = *directive.state;
+  if (state.stop_at() >= version) stop_.StopAt(state.stop_at());
+  saving->TakeOver({state.save_at().begin(), state.save_at().end()});
   // Files that the other servers have saved of it are of a generation that is over.
   const int64_t last = stop_.LastOf(rounds);
-  const bool was_ordered = last == version || (directive.save && last == version + 1);
+  const bool was_ordered = last == version || saving->directed().contains(last);
   if (was_ordered && saving->checkpoints().last() < last) saving->OrderLater(last, SaveLimit(last));
 }
 

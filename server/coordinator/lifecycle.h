@@ -178,8 +178,8 @@ class Ending {
   // Why the job fails once its state is saved; nullopt: the job goes on.
   const std::optional<Status>& why() const { return why_; }
 
-  // A round starts from `version`, which is not the last: fills in save and stop of the directive,
-  // whose `move` is set already.
+  // Rounds start from `version`: fills in save and stop of the directive, whose `move` is set
+  // already.
   void Direct(int64_t version, const JobPlan& plan, Directive* directive, Saving* saving,
               MembershipTracker* membership, TimeUs now);
   // Answers of the disk. rounds: of the job.

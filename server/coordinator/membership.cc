@@ -131,11 +131,10 @@ bool MemberTable::ServersAreReady() const {
                      [](const auto& server) { return server.report.ready(); });
 }
 
-int64_t MemberTable::OldestOpenRound(int64_t version) const {
+int64_t MemberTable::OldestOpenRound(int64_t version, int64_t without_report) const {
   int64_t oldest = version;
   for (const ServerMember& server : servers) {
-    // A server without a report may be one version behind, since two chunks are at most one apart.
-    oldest = std::min(oldest, server.report.ready() ? server.report.version() : version - 1);
+    oldest = std::min(oldest, server.report.ready() ? server.report.version() : without_report);
   }
   return oldest;
 }

@@ -102,8 +102,9 @@ class MemberTable {
   std::vector<Taker> Takers(const LeaseTable& leases) const;
 
   bool ServersAreReady() const;
-  // A lower bound: no earlier round is open on any shard, by the reports and by `version`.
-  int64_t OldestOpenRound(int64_t version) const;
+  // A lower bound: no earlier round is open on any shard, by the reports and by `version`, which
+  // chunk 0 has. without_report: the bound for a server that has not reported.
+  int64_t OldestOpenRound(int64_t version, int64_t without_report) const;
 
   // Partitions whose contribution to a round some shard waits for, by the reports. Empty if a shard
   // misses so many that its report does not list all of them.

@@ -223,8 +223,9 @@ std::string EpochLedger::JudgeEarlyStop(const JobPlan& plan, int64_t version, in
   }
   const int64_t waited = int64_t{epoch} + 1 - judged_.best_epoch();
   if (waited < rule.patience || stops_at() > version) return "";
-  if (version + kRoundsToStop >= plan.rounds()) return "";
-  judged_.set_stops_at(version + kRoundsToStop);
+  const int64_t stop = EarliestStop(plan, version);
+  if (stop >= plan.rounds()) return "";
+  judged_.set_stops_at(stop);
   return "no better validation " + rule.metric + " for " + std::to_string(waited) +
          (waited == 1 ? " epoch" : " epochs") +
          (judged_.has_best_score()

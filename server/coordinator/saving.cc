@@ -16,21 +16,22 @@
 namespace kumo {
 namespace {
 
-constexpr size_t kBehind = 2;  // checkpoints under way
+constexpr int64_t kBehind = 2;  // checkpoints that are being written
 constexpr TimeUs kRetryPause = 5 * kSecond;
 constexpr TimeUs kPauseAfterFailure = 30 * kSecond;  // before a later version is saved
 constexpr size_t kLongestFailure = 1000;
 
 }  // namespace
 
-bool IsSaveDue(const Experiment::CheckpointOptions& options, const JobPlan& plan, int64_t version,
+bool IsSaveDue(const Experiment::CheckpointOptions& options, const JobPlan& plan, Range rounds,
                TimeUs since, TimeUs now) {
-  const RoundPlan last = plan.Round(version - 1);
+  const RoundPlan last = plan.Round(rounds.end - 1);
   const bool by_epochs =
       options.every_epochs > 0 && last.ends_epoch && (last.epoch + 1) % options.every_epochs == 0;
   // The best checkpoint is not known yet: save every version that will be evaluated.
-  const bool may_be_best = !options.best.empty() && plan.EvaluatedEpoch(version) >= 0;
-  const bool by_rounds = options.every_rounds > 0 && version % options.every_rounds == 0;
+  const bool may_be_best = !options.best.empty() && plan.EvaluatedEpoch(rounds.end) >= 0;
+  const bool by_rounds = options.every_rounds > 0 &&
+                         rounds.end / options.every_rounds > rounds.begin / options.every_rounds;
   const bool by_time =
       options.every_minutes > 0 && static_cast<double>(now - since) >= options.every_minutes * 60e6;
   return by_rounds || by_epochs || may_be_best || by_time;
@@ -48,8 +49,6 @@ void Checkpoints::FailAll() {
   under_way_.clear();
   order_.version = -1;
 }
-
-bool Checkpoints::IsBehind() const { return under_way_.size() >= kBehind; }
 
 void Checkpoints::SetProgress(int64_t version, const checkpoint::Progress& progress) {
   const auto found = under_way_.find(version);
@@ -211,14 +210,18 @@ void Manifests::Complete(uint32_t generation, const std::optional<checkpoint::Ma
 // The last version is always saved, also if the disk is behind, and so is a version at which the
 // job stops or leases move (wanted; no move is decided while the disk is behind). Settings and
 // leaving servers wait until the disk has caught up.
-bool Saving::Direct(const JobPlan& plan, int64_t next, bool wanted, MembershipTracker* membership,
-                    TimeUs now) {
+bool Saving::IsBehind() const { return checkpoints_.count() - std::ssize(directed_) >= kBehind; }
+
+bool Saving::Direct(const JobPlan& plan, int64_t version, bool wanted,
+                    MembershipTracker* membership, TimeUs now) {
+  const Range rounds = plan.RoundsFrom(version);
+  const int64_t next = rounds.end;
   bool save = next == plan.rounds();
   const bool due =
-      IsSaveDue(options_, plan, next, since_, now) || (failures_ > 0 && now >= retry_at_);
-  if (!save && !checkpoints_.IsBehind()) {
+      IsSaveDue(options_, plan, rounds, since_, now) || (failures_ > 0 && now >= retry_at_);
+  if (!save && !IsBehind()) {
     const bool leaves = membership->LetServersLeaveAt(
-        next, [this](int64_t version) { return checkpoints_.Secures(version); });
+        next, [this](int64_t leaves_at) { return checkpoints_.Secures(leaves_at); });
     save = leaves || due;
   }
   if (due && !save && !wanted) {
@@ -228,6 +231,7 @@ bool Saving::Direct(const JobPlan& plan, int64_t next, bool wanted, MembershipTr
   }
   if (!save && !wanted) return false;
   checkpoints_.Begin(next);
+  directed_.insert(next);
   CountFrom(now);
   return true;
 }
@@ -298,6 +302,7 @@ void Saving::LoseSnapshots(int64_t last, TimeUs limit) {
 
 void Saving::GoBack(int64_t last, TimeUs now) {
   checkpoints_.GoBack(last);
+  directed_.clear();
   last_save_.Forget();
   CountFrom(now);
 }

@@ -5,9 +5,9 @@
 // version that the job ends with. Manifests fills in the description of the job in each manifest.
 //
 // A checkpoint comes about in four steps. (1) The settings, a stop, a move of leases or a leaving
-// server asks for the version that the next round makes (Direct). (2) When the round closes, each
-// shard saves its file and says so (OnSaved). (3) When all files are durable, the driver writes the
-// manifest (CommitAction). (4) The checkpoint is complete (Committed).
+// server asks for the version that a round makes which is about to start (Direct). (2) When the
+// round closes, each shard saves its file and says so (OnSaved). (3) When all files are durable,
+// the driver writes the manifest (CommitAction). (4) The checkpoint is complete (Committed).
 //
 // Invariants:
 // - While two checkpoints are under way, the disk is behind: since their snapshots take memory, no
@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -42,9 +43,10 @@
 
 namespace kumo {
 
-// Whether the settings ask for a checkpoint at a version, which is not 0. since: time of the last
-// checkpoint, or of the start of training (checkpoint.every_minutes).
-bool IsSaveDue(const Experiment::CheckpointOptions& options, const JobPlan& plan, int64_t version,
+// Whether the settings ask for a checkpoint after `rounds`, of which at most the last one can be
+// saved. since: time of the last checkpoint, or of the start of training
+// (checkpoint.every_minutes).
+bool IsSaveDue(const Experiment::CheckpointOptions& options, const JobPlan& plan, Range rounds,
                TimeUs since, TimeUs now);
 
 // Checkpoints that are under way, with the files that are durable, and the newest complete one.
@@ -65,8 +67,8 @@ class Checkpoints {
 
   // The job goes back to `last`: drops all checkpoints under way.
   void GoBack(int64_t last);
-  // Two or more checkpoints are under way: the disk has not caught up.
-  bool IsBehind() const;
+  // Checkpoints that are under way.
+  int64_t count() const { return std::ssize(under_way_); }
   // The round that makes `version` is to be saved.
   void Begin(int64_t version) { under_way_[version]; }
   // Progress of the job at `version`; without effect unless the version is under way.
@@ -180,14 +182,25 @@ class Saving {
 
   const Checkpoints& checkpoints() const { return checkpoints_; }
   const LastSave& last_save() const { return last_save_; }
+  // Two or more checkpoints are being written: the disk has not caught up. Those of versions that
+  // are not reached yet do not count.
+  bool IsBehind() const;
 
   // Training starts: checkpoint.every_minutes counts from now.
   void CountFrom(TimeUs now) { since_ = now; }
-  // A round starts that makes `next`: returns whether that version is saved. wanted: it is needed,
-  // whatever the settings say and however far the disk is behind. Servers that were told to leave
-  // may leave then.
-  bool Direct(const JobPlan& plan, int64_t next, bool wanted, MembershipTracker* membership,
+  // The rounds that start from `version` are directed: returns whether the version that the last of
+  // them makes is saved. wanted: it is needed, whatever the settings say and however far the disk
+  // is behind. Servers that were told to leave may leave then.
+  bool Direct(const JobPlan& plan, int64_t version, bool wanted, MembershipTracker* membership,
               TimeUs now);
+  // The versions after chunk 0's that workers were told to save.
+  const std::set<int64_t>& directed() const { return directed_; }
+  // Chunk 0 has reached a version.
+  void OnVersion(int64_t version) {
+    directed_.erase(directed_.begin(), directed_.upper_bound(version));
+  }
+  // What a former coordinator has directed.
+  void TakeOver(std::set<int64_t> directed) { directed_ = std::move(directed); }
   // Progress of the job at `version`; without effect unless the version is being saved.
   void SetProgress(int64_t version, const checkpoint::Progress& progress) {
     checkpoints_.SetProgress(version, progress);
@@ -233,6 +246,7 @@ class Saving {
   Experiment::CheckpointOptions options_;
   TimeUs since_;  // checkpoint.every_minutes counts from then
   Checkpoints checkpoints_;
+  std::set<int64_t> directed_;
   LastSave last_save_;
   int being_kept_ = 0;  // evaluations that are being written into manifests
   std::string failure_;

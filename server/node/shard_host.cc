@@ -91,7 +91,7 @@ Status ShardHost::Build(const Generation& generation, StepContext* context) {
             << " bytes of weights";
   if (generation.since != generation.number && neighbours_) {
     // The job has not gone back: the next server has the versions of this shard.
-    neighbours_->Fetch(map.ServerChunks(index_), context);
+    neighbours_->Fetch(map.ServerChunks(index_), *plan_, context);
     AdoptFetched(context);
     return OkStatus();
   }
@@ -119,7 +119,7 @@ void ShardHost::OnFromNeighbour(const PeerName& from, const Message& message,
     if (ready_ && from == neighbours_->holder()) shard_->OnReplicated(header, context);
     return;
   }
-  neighbours_->OnMessage(from, message, shard_->map(), context);
+  neighbours_->OnMessage(from, message, shard_->map(), *plan_, context);
   AdoptFetched(context);
 }
 

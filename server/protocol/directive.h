@@ -26,9 +26,9 @@ struct Generation {
   bool choosing = false;
 };
 
-// Directive: the coordinator's decision about the round that starts from a version. It travels with
-// the pull of chunk 0 and comes back with the pushes that end the round, so that every process acts
-// on the same round.
+// Directive: the coordinator's decision about the last round that starts from a version
+// (JobPlan::RoundsFrom). It travels with the pull of chunk 0 and comes back with the pushes to that
+// round, so that every process acts on the same round.
 struct Directive {
   bool save = false;  // a checkpoint is taken when the round closes
   bool stop = false;  // and the job stops then

@@ -126,12 +126,11 @@ void LeaseTable::HandedOver(const PeerName& worker) {
   }
 }
 
-void LeaseTable::Settle(int64_t version) {
+void LeaseTable::Settle(int64_t version, int64_t oldest_open) {
   std::erase_if(helpers_, [&](const auto& entry) { return entry.second.round < version; });
-  // Another chunk may be a version behind.
-  std::erase_if(helped_, [&](const Helped& helped) { return std::get<1>(helped) < version - 1; });
+  std::erase_if(helped_, [&](const Helped& helped) { return std::get<1>(helped) < oldest_open; });
   for (Lease& lease : leases_) {
-    if (version <= lease.from) continue;
+    if (oldest_open < lease.from) continue;  // it may be the former worker's
     lease.before.clear();
     lease.stored = false;
   }

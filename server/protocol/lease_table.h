@@ -76,8 +76,10 @@ class LeaseTable {
   void LetGo(const PeerName& worker, int64_t oldest_open);
   // A worker has left after it had put all states on the servers.
   void HandedOver(const PeerName& worker);
-  // Chunk 0 has reached `version`: states that moved at an earlier version have arrived.
-  void Settle(int64_t version);
+  // Chunk 0 has reached `version`, and no other chunk has an earlier round open than oldest_open:
+  // states that moved before that round have arrived, and all contributions of their former
+  // workers.
+  void Settle(int64_t version, int64_t oldest_open);
 
   // An orphan goes to a worker.
   void LeaseOrphan(int partition, const PeerName& worker, int64_t oldest_open);

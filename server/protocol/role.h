@@ -47,10 +47,10 @@ class Role {
                            StepContext* context) = 0;
 
   // Chunk 0, which is on this server, has reached `version`. metrics: of the round that made it.
-  // Returns the directive for the round that starts from it.
+  // Returns the directive for the last round that starts from it.
   virtual Directive OnVersion(int64_t version, const MetricSums& metrics, StepContext* context) = 0;
-  // Chunk 0 is back on this server at `version`. directive: the former coordinator's, for the
-  // round that starts from it.
+  // Chunk 0 is back on this server at `version`. directive: the former coordinator's,
+  // likewise.
   virtual void TakeOver(int64_t version, const Directive& directive, StepContext* context) = 0;
 
   // The disk's answer to an action of a coordinator.

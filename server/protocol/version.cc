@@ -64,6 +64,7 @@ std::optional<int> ArrayNumber(StateKind kind, int slot) {
     case StateKind::kWorkerCopy:
       return Version::kWorkerCopy;
     case StateKind::kPartitionState:
+    case StateKind::kEarlierStart:
       break;
   }
   return std::nullopt;

@@ -38,15 +38,15 @@ bool Neighbours::HoldsFor(const PeerName& from, int chunk, const ShardMap& map) 
 }
 
 void Neighbours::OnMessage(const PeerName& from, const Message& message, const ShardMap& map,
-                           StepContext* context) {
+                           const JobPlan& plan, StepContext* context) {
   const wire::Header& header = message.header;
   const bool holds = HoldsFor(from, header.chunk(), map);
   if (header.type() == wire::FETCH_REPLICA) {
     if (holds) OnFetchReplica(from, header, context);
   } else if (header.type() == wire::REPLICATE && holds) {
-    OnReplicate(from, message, map, context);
+    OnReplicate(from, message, map, plan, context);
   } else if (from == holder_ && fetch_) {
-    if (Status status = fetch_->OnMessage(message); !status.ok()) {
+    if (Status status = fetch_->OnMessage(message, plan); !status.ok()) {
       LOG_EVERY_T(WARNING, 1) << "ignores a message of " << from << ": " << status.message();
     }
     Tick(context);
@@ -54,10 +54,10 @@ void Neighbours::OnMessage(const PeerName& from, const Message& message, const S
 }
 
 void Neighbours::OnReplicate(const PeerName& from, const Message& message, const ShardMap& map,
-                             StepContext* context) {
+                             const JobPlan& plan, StepContext* context) {
   const wire::Header& header = message.header;
   const Range range = map.chunks()[header.chunk()].range;
-  if (Status status = store_.Add(message, range.size()); !status.ok()) {
+  if (Status status = store_.Add(message, range.size(), plan); !status.ok()) {
     LOG_EVERY_T(WARNING, 1) << "ignores a replica of " << from << ": " << status.message();
     return;
   }
@@ -88,10 +88,9 @@ void Neighbours::OnFetchReplica(const PeerName& from, const wire::Header& header
   context->Do(std::move(reply));
 }
 
-void Neighbours::Fetch(std::span<const Chunk> chunks, StepContext* context) {
-  // A chunk has two versions of a few arrays each.
-  constexpr int kArrays = 8;
-  fetch_.emplace(holder_, chunks, std::max(window_ / kArrays, 1));
+void Neighbours::Fetch(std::span<const Chunk> chunks, const JobPlan& plan, StepContext* context) {
+  constexpr int kArrays = 4;  // of a version, in most jobs
+  fetch_.emplace(holder_, chunks, std::max(window_ / (kArrays * plan.MostKept(plan.delay())), 1));
   Tick(context);
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "common/job/job_plan.h"
 #include "common/job/shard_map.h"
 #include "common/transport/message.h"
 #include "server/protocol/actions.h"
@@ -31,10 +32,10 @@ class Neighbours {
   // A message between neighbours of this generation, except acknowledgements of REPLICATE. Messages
   // of other senders, or about chunks that are not the sender's, are ignored.
   void OnMessage(const PeerName& from, const Message& message, const ShardMap& map,
-                 StepContext* context);
+                 const JobPlan& plan, StepContext* context);
 
   // Starts to fetch this server's own chunks, after a restart.
-  void Fetch(std::span<const Chunk> chunks, StepContext* context);
+  void Fetch(std::span<const Chunk> chunks, const JobPlan& plan, StepContext* context);
   void Tick(StepContext* context);
   bool fetching() const { return fetch_.has_value(); }
   // The fetch once it is over: everything is there, or something is lost. Null before.
@@ -47,7 +48,7 @@ class Neighbours {
   // Whether this server keeps the versions of a chunk for `from`.
   bool HoldsFor(const PeerName& from, int chunk, const ShardMap& map) const;
   void OnReplicate(const PeerName& from, const Message& message, const ShardMap& map,
-                   StepContext* context);
+                   const JobPlan& plan, StepContext* context);
   void OnFetchReplica(const PeerName& from, const wire::Header& header, StepContext* context) const;
 
   const int index_, servers_, window_;

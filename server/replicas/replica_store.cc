@@ -9,8 +9,6 @@ namespace {
 
 constexpr TimeUs kSoon = 100 * kMillisecond;
 constexpr TimeUs kAskAgain = 2 * kSecond;
-// Versions of a chunk at most: two complete ones, and one on its way.
-constexpr size_t kMostVersions = 3;
 
 void DropSlots(ReplicaStore::Copy* copy) {
   std::erase_if(copy->arrays, [](const auto& array) { return Version::IsSlot(array.first); });
@@ -25,13 +23,14 @@ Version Unpacked(const ReplicaStore::Copy& copy) {
 }  // namespace
 
 // Arrays of one version come in any order, and may be repeated. A version is complete when all its
-// arrays are there; then versions older than the one before are dropped. A complete version
-// takes no more arrays, so a late copy from an outdated process cannot damage it.
-Status ReplicaStore::Add(const Message& message, size_t elements) {
+// arrays are there; then versions that are no longer needed beside it are dropped. A complete
+// version takes no more arrays, so a late copy from an outdated process cannot damage it.
+Status ReplicaStore::Add(const Message& message, size_t elements, const JobPlan& plan) {
   const wire::Header& header = message.header;
   constexpr int most = Version::kMostArrays;
-  if (header.round() < 0 || header.version_array() < 0 || header.version_array() >= most ||
-      header.arrays() < 1 || header.arrays() > static_cast<uint32_t>(most) ||
+  if (header.round() < 0 || header.round() > plan.rounds() || header.version_array() < 0 ||
+      header.version_array() >= most || header.arrays() < 1 ||
+      header.arrays() > static_cast<uint32_t>(most) ||
       message.payload.bytes.size() != elements * sizeof(float)) {
     return InvalidArgument("replica of chunk " + std::to_string(header.chunk()) + ", version " +
                            std::to_string(header.round()) + ", array " +
@@ -42,11 +41,11 @@ Status ReplicaStore::Add(const Message& message, size_t elements) {
   auto& versions = chunks_[header.chunk()];
   for (const auto& [number, kept] : versions) {
     // A complete version stays as it is.
-    if (kept.complete() && (header.round() == number || header.round() < number - 1)) {
+    if (kept.complete() && (header.round() == number || header.round() < plan.OldestKept(number))) {
       return OkStatus();
     }
   }
-  // Once a version is the one before, it is sent without the rule's slots: fewer arrays.
+  // Once a version is one before the newest, it is sent without the rule's slots: fewer arrays.
   Copy& version = versions[header.round()];
   if (version.expected == 0) version.expected = header.arrays();
   if (header.arrays() < version.expected) {
@@ -62,17 +61,19 @@ Status ReplicaStore::Add(const Message& message, size_t elements) {
     for (const auto& [number, kept] : versions) {
       if (kept.complete()) newest = number;
     }
-    std::erase_if(versions, [&](const auto& entry) { return entry.first < newest - 1; });
-    if (const auto before = versions.find(newest - 1); before != versions.end()) {
-      // Workers may still pull the version before, but no round starts from it: drop its slots.
-      Copy& old = before->second;
-      if (old.complete()) {
-        DropSlots(&old);
-        old.expected = old.arrays.size();
-      }
+    const int64_t oldest = plan.OldestKept(newest);
+    std::erase_if(versions, [&](const auto& entry) { return entry.first < oldest; });
+    // Workers may still pull the versions before, but no chunk goes on from them: drops their
+    // slots.
+    for (auto& [number, kept] : versions) {
+      if (number >= newest || !kept.complete()) continue;
+      DropSlots(&kept);
+      kept.expected = kept.arrays.size();
     }
   }
-  while (versions.size() > kMostVersions) versions.erase(versions.begin());
+  const auto most_versions =
+      static_cast<size_t>(plan.MostKept(plan.delay())) + 1;  // one is on its way
+  while (versions.size() > most_versions) versions.erase(versions.begin());
   return OkStatus();
 }
 
@@ -86,23 +87,25 @@ std::map<int64_t, const ReplicaStore::Copy*> ReplicaStore::Find(int chunk) const
   return complete;
 }
 
-Result<ReplicaStore::Newest> ReplicaStore::Unpack(int chunk, int64_t rounds) const {
+Result<ReplicaStore::Newest> ReplicaStore::Unpack(int chunk, const JobPlan& plan) const {
   const auto copies = Find(chunk);
-  if (copies.empty() || copies.rbegin()->first > rounds) {
+  if (copies.empty() || copies.rbegin()->first > plan.rounds()) {
     return DataLoss("no version of chunk " + std::to_string(chunk) + " was kept");
   }
-  const auto& [number, newest] = *copies.rbegin();
-  const auto before = copies.find(number - 1);
-  if (before == copies.end() && number > 0) {
-    // Another chunk may still be at the version before, with its round to be computed again. If
-    // that version is the checkpoint that the job began with, going back costs one round, and the
-    // states that partitions carry are only on the disk.
-    return DataLoss("version " + std::to_string(number - 1) + " of chunk " + std::to_string(chunk) +
-                    " was not kept");
+  const int64_t newest = copies.rbegin()->first;
+  Newest unpacked{{}, copies.at(newest)->coordinator_state};
+  for (int64_t number = plan.OldestKept(newest); number <= newest; ++number) {
+    const auto copy = copies.find(number);
+    if (copy == copies.end()) {
+      // Another chunk may still be at that version, with its round to be computed again. If it is
+      // older than the checkpoint that the job began with, going back costs few rounds, and the
+      // states that partitions carry are only on the disk.
+      return DataLoss("version " + std::to_string(number) + " of chunk " + std::to_string(chunk) +
+                      " was not kept");
+    }
+    unpacked.versions[number] = Unpacked(*copy->second);
   }
-  return Newest{number, Unpacked(*newest),
-                before == copies.end() ? Version() : Unpacked(*before->second),
-                newest->coordinator_state};
+  return unpacked;
 }
 
 ReplicaFetch::ReplicaFetch(PeerName holder, std::span<const Chunk> chunks, int window)
@@ -116,7 +119,7 @@ ReplicaFetch::Wanted* ReplicaFetch::Find(int chunk) {
   return found == wanted_.end() || found->chunk.index != chunk ? nullptr : &*found;
 }
 
-Status ReplicaFetch::OnMessage(const Message& message) {
+Status ReplicaFetch::OnMessage(const Message& message, const JobPlan& plan) {
   const wire::Header& header = message.header;
   Wanted* const wanted = Find(header.chunk());
   if (!wanted) {
@@ -124,7 +127,7 @@ Status ReplicaFetch::OnMessage(const Message& message) {
   }
   heard_ = true;
   if (header.type() == wire::REPLICATE) {
-    KUMO_RETURN_IF_ERROR(store_.Add(message, wanted->chunk.range.size()));
+    KUMO_RETURN_IF_ERROR(store_.Add(message, wanted->chunk.range.size(), plan));
   } else {
     wanted->newest = header.round();
     wanted->versions = header.versions();

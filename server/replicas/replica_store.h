@@ -1,11 +1,11 @@
 // Replica store: versions that a server keeps in memory for the server before it (replicator.h).
 // Replica fetch: the way back, for a server that was started again.
 //
-// The store keeps, of each chunk, the newest version that is complete, and the weights of the
-// version before, for a partition that is computed again; beside them at most one version on its
-// way. Scenario that needs two versions: chunk 0 has reached version 6, chunk 1 still needs a
-// contribution to round 5, and the worker of that partition is lost. Another worker computes the
-// block again and pulls version 5 of both chunks.
+// The store keeps, of each chunk, the newest version that is complete, and the weights of versions
+// before (JobPlan::OldestKept), for a partition that is computed again; beside them at most one
+// version on its way. Scenario that needs two versions: chunk 0 has reached version 6, chunk 1
+// still needs a contribution to round 5, and the worker of that partition is lost. Another worker
+// computes the block again and pulls version 5 of both chunks.
 //
 // Owned by Neighbours; one thread.
 #pragma once
@@ -18,6 +18,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/status.h"
+#include "common/job/job_plan.h"
 #include "common/job/shard_map.h"
 #include "common/transport/message.h"
 #include "server/protocol/actions.h"
@@ -34,22 +35,20 @@ class ReplicaStore {
     wire::CoordinatorState coordinator_state;  // of chunk 0
     bool complete() const { return arrays.size() == expected && arrays.contains(Version::kStart); }
   };
-  // The versions that a shard goes on from: a chunk's newest one, in arrays of its own, and the one
-  // before, which does not exist if the newest is version 0.
+  // The versions that a chunk goes on from: the newest one and those before that may be needed, by
+  // number, in arrays of their own.
   struct Newest {
-    int64_t number = 0;
-    Version version, previous;
-    wire::CoordinatorState coordinator_state;
+    std::map<int64_t, Version> versions;
+    wire::CoordinatorState coordinator_state;  // of the newest
   };
 
   // Takes an array of a chunk of `elements` weights. A repeated array, or one of an older version
   // than the kept ones, changes nothing. InvalidArgument if it does not fit.
-  Status Add(const Message& message, size_t elements);
-  // The complete versions of a chunk by number: none, one, or two consecutive ones.
+  Status Add(const Message& message, size_t elements, const JobPlan& plan);
+  // The complete versions of a chunk by number.
   std::map<int64_t, const Copy*> Find(int chunk) const;
-  // The newest version of a chunk, of a job of so many rounds. DataLoss if there is none, or the
-  // one before is missing.
-  Result<Newest> Unpack(int chunk, int64_t rounds) const;
+  // The newest versions of a chunk. DataLoss if there is none, or one before is missing.
+  Result<Newest> Unpack(int chunk, const JobPlan& plan) const;
   void Clear() { chunks_.clear(); }
 
  private:
@@ -62,7 +61,7 @@ class ReplicaFetch {
   ReplicaFetch(PeerName holder, std::span<const Chunk> chunks, int window);
 
   // A REPLICATE, or an ACK of a FETCH_REPLICA. InvalidArgument if it does not fit.
-  Status OnMessage(const Message& message);
+  Status OnMessage(const Message& message, const JobPlan& plan);
   // Asks for missing chunks, and repeats requests after a while. Until the holder has answered (it
   // may not have joined the generation yet), asks for one chunk only, at short intervals.
   void Tick(StepContext* context);

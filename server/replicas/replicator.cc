@@ -18,7 +18,7 @@ constexpr TimeUs kLastInterval = 20 * kSecond;
 
 PeerName ReplicaHolder(int index, int servers) { return ServerPeer((index + 1) % servers); }
 
-void Replicator::Send(int chunk, int64_t number, const Version& version,
+void Replicator::Send(int chunk, int64_t number, int64_t oldest, const Version& version,
                       const std::shared_ptr<const wire::CoordinatorState>& coordinator_state,
                       StepContext* context) {
   Sent sent;
@@ -38,10 +38,9 @@ void Replicator::Send(int chunk, int64_t number, const Version& version,
     message.header.set_arrays(static_cast<uint32_t>(sent.arrays.size()));
   }
   const Key key{chunk, number};
-  // The holder keeps at most one older version, the one before.
   for (auto old = sent_.lower_bound({chunk, 0}); old != sent_.end() && old->first.first == chunk;) {
     const auto next = std::next(old);
-    if (old->first.second < number - 1 || old->first == key) Forget(old);
+    if (old->first.second < oldest || old->first == key) Forget(old);
     old = next;
   }
   sent_[key] = std::move(sent);

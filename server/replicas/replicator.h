@@ -28,9 +28,9 @@ class Replicator {
   // window: arrays that are on their way at a time (ChunkWindow); the last version may exceed it.
   Replicator(PeerName holder, int window) : holder_(std::move(holder)), window_(window) {}
 
-  // Queues a chunk's version, which must exist. No work may write to its arrays while they are
-  // shared. coordinator_state may be null.
-  void Send(int chunk, int64_t number, const Version& version,
+  // Queues a chunk's version, which must exist; versions before `oldest` are given up. No work may
+  // write to its arrays while they are shared. coordinator_state may be null.
+  void Send(int chunk, int64_t number, int64_t oldest, const Version& version,
             const std::shared_ptr<const wire::CoordinatorState>& coordinator_state,
             StepContext* context);
   // An acknowledgement of the holder: true if it completes a version there. Sends queued versions
@@ -42,8 +42,11 @@ class Replicator {
   // that was on its way; later sends are repeated at short intervals until the holder answers.
   void StartOver();
   bool idle() const { return sent_.empty(); }
-  // Whether a version of a chunk is queued or on its way.
-  bool IsSending(int chunk, int64_t version) const { return sent_.contains({chunk, version}); }
+  // Whether some version of a chunk is queued or on its way.
+  bool IsSending(int chunk) const {
+    const auto next = sent_.lower_bound({chunk, 0});
+    return next != sent_.end() && next->first.first == chunk;
+  }
 
  private:
   struct Sent {

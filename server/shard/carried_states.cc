@@ -10,15 +10,15 @@
 
 namespace kumo {
 
-CarriedStates::CarriedStates(const Chunk& chunk, int partitions, int arrays)
-    : chunk_(chunk), partitions_(partitions), arrays_(chunk.trained() ? arrays : 0) {}
+CarriedStates::CarriedStates(const Chunk& chunk, const JobPlan* plan, int arrays)
+    : chunk_(chunk), plan_(plan), arrays_(chunk.trained() ? arrays : 0) {}
 
 CarriedStates::Key CarriedStates::KeyOf(const wire::Header& header) {
   return {header.partition(), header.carried_array(), header.round()};
 }
 
 bool CarriedStates::Carries(const wire::Header& header) const {
-  return header.partition() >= 0 && header.partition() < partitions_ &&
+  return header.partition() >= 0 && header.partition() < plan_->settings().partitions &&
          header.carried_array() >= 0 && header.carried_array() < arrays_;
 }
 
@@ -35,9 +35,8 @@ Status CarriedStates::Put(const PeerName& from, const Message& message, bool lea
   if (!bytes.empty()) {
     KUMO_RETURN_IF_ERROR(CheckFloats(bytes, chunk_.range.size()).WithContext(SubjectOf(header)));
   }
-  // A state of an older version is a late copy. The worker may be one version ahead of a chunk that
-  // has not closed its round yet.
-  const bool counts = header.round() >= version && header.round() <= version + 1;
+  // A state of an older version is a late copy.
+  const bool counts = MayCome(header.round(), version);
   if (counts && !leased) return NotLeased(header);
   context->Do(Acknowledgement(from, header, held && counts));
   if (!counts) return OkStatus();
@@ -63,7 +62,7 @@ Result<bool> CarriedStates::Asks(const PeerName& from, const wire::Header& asked
   }
   const Key key = KeyOf(asked);
   if (states_.contains(key)) return true;
-  if (asked.wait() && asked.round() >= version && asked.round() <= version + 1) {
+  if (asked.wait() && MayCome(asked.round(), version)) {
     std::erase_if(parked_, [&](const ParkedGet& get) {
       return get.asked.partition() == asked.partition() &&
              get.asked.carried_array() == asked.carried_array();
@@ -119,7 +118,7 @@ bool CarriedStates::IsComplete(int64_t version) const {
   const auto known = std::count_if(states_.begin(), states_.end(), [&](const auto& entry) {
     return entry.first.version == version;
   });
-  return static_cast<size_t>(known) >= size_t(partitions_) * arrays_;
+  return known >= int64_t{plan_->settings().partitions} * arrays_;
 }
 
 void CarriedStates::AddTo(ShardSnapshot* snapshot) const {

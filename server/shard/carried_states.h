@@ -3,9 +3,9 @@
 // saved (PUT_STATE), for the snapshot and for the worker that computes the partition next
 // (GET_STATE).
 //
-// A state belongs to a version. States of the chunk's version and of the next version are kept: a
-// worker may be one round ahead of the chunk's last contribution, and its state must not overwrite
-// the state that a snapshot of the current version still waits for.
+// A state belongs to a version. States of the chunk's version and of later ones are kept: a worker
+// may be some rounds ahead of the chunk's last contribution, as many as can be open, and its state
+// must not overwrite the state that a snapshot of the current version still waits for.
 //
 // Owned by a Shard, one for each chunk; one thread.
 #pragma once
@@ -18,6 +18,7 @@
 
 #include "common/base/status.h"
 #include "common/checkpoint/snapshot.h"
+#include "common/job/job_plan.h"
 #include "common/job/shard_map.h"
 #include "common/transport/message.h"
 #include "server/protocol/actions.h"
@@ -27,12 +28,14 @@ namespace kumo {
 
 class CarriedStates {
  public:
-  // arrays: of each partition, for a chunk that is trained.
-  CarriedStates(const Chunk& chunk, int partitions, int arrays);
+  // arrays: of each partition, for a chunk that is trained. plan: borrowed for as long as this
+  // lives.
+  CarriedStates(const Chunk& chunk, const JobPlan* plan, int arrays);
 
   // In all methods `version` is the chunk's, unless said otherwise.
 
-  // Takes a state of this version or the next, acknowledges it, and answers parked requests for it.
+  // Takes a state of this version or a later one that a worker may have reached, acknowledges it,
+  // and answers parked requests for it.
   // held: its sender keeps it until that version's round has closed. A state of an older version is
   // acknowledged and dropped. InvalidArgument if it does not fit; Unavailable if it would count but
   // is not `leased` to its sender.
@@ -48,7 +51,7 @@ class CarriedStates {
 
   // The round that starts from `version` has closed: releases the senders that keep its states.
   void Acknowledge(int64_t version, StepContext* context);
-  // The chunk has reached `version`: drops the states of older versions.
+  // Drops the states of versions before `version`, and the parked requests for them.
   void DropBefore(int64_t version);
   // Forgets the parked requests of a lost worker.
   void Forget(const PeerName& peer);
@@ -74,9 +77,13 @@ class CarriedStates {
 
   static Key KeyOf(const wire::Header& header);
   bool Carries(const wire::Header& header) const;
+  // Whether a worker may put a state of version `state` while the chunk is at `version`.
+  bool MayCome(int64_t state, int64_t version) const {
+    return state >= version && state <= plan_->LastOpen(version) + 1;
+  }
 
   const Chunk chunk_;
-  const int partitions_;
+  const JobPlan* const plan_;
   const int arrays_;                                      // 0: nothing is carried for this chunk
   std::map<Key, FloatArray> states_;                      // null: known to be lost or empty
   std::map<std::pair<Key, PeerName>, uint64_t> keepers_;  // senders, and their request numbers

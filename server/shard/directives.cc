@@ -1,5 +1,6 @@
 #include "server/shard/directives.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace kumo {
@@ -7,15 +8,21 @@ namespace kumo {
 void Directives::Observe(int64_t version, StepContext* context) {
   MetricSums sum;
   // In partition order, so that the bits do not depend on arrival.
-  for (MetricSums& metrics : metrics_) sum.Add(std::exchange(metrics, {}));
-  directives_.erase(directives_.begin(), directives_.lower_bound(version - 2));
+  for (const auto& [partition, metrics] : metrics_[version - 1]) sum.Add(metrics);
+  metrics_.erase(metrics_.begin(), metrics_.lower_bound(version));
+  directives_.erase(directives_.begin(),
+                    directives_.lower_bound(plan_->OldestKept(std::max<int64_t>(version - 1, 0))));
   directives_[version] = observer_(version, sum, context);
 }
 
 void Directives::Adopt(int64_t version, const wire::CoordinatorState& state) {
-  directives_[version] = {state.save(), state.stop_at() == version + 1,
-                          state.move_at() == version + 1,
-                          std::make_shared<wire::CoordinatorState>(state)};
+  for (int64_t kept = plan_->OldestKept(version); kept <= version; ++kept) {
+    const Range rounds = plan_->RoundsFrom(kept);
+    if (rounds.size() == 0) continue;
+    directives_[kept] = {std::ranges::count(state.save_at(), rounds.end) > 0,
+                         state.stop_at() == rounds.end, state.move_at() == rounds.end};
+  }
+  directives_[version].state = std::make_shared<wire::CoordinatorState>(state);
 }
 
 Directive Directives::At(int chunk, int64_t version) const {

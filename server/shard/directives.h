@@ -1,6 +1,6 @@
 // Directives of chunk 0's versions: the shard tells the coordinator about each version of chunk 0,
-// with the sums of the round that made it, and keeps the coordinator's directive for the round that
-// starts from it.
+// with the sums of the round that made it, and keeps the coordinator's directive for the last round
+// that starts from it (JobPlan::RoundsFrom).
 //
 // Owned by a Shard; without effect on a shard that does not hold chunk 0. One thread.
 #pragma once
@@ -9,8 +9,8 @@
 #include <functional>
 #include <map>
 #include <utility>
-#include <vector>
 
+#include "common/job/job_plan.h"
 #include "common/job/metric_sums.h"
 #include "proto/wire.pb.h"
 #include "server/protocol/actions.h"
@@ -20,17 +20,20 @@ namespace kumo {
 
 // Called once for each version of chunk 0 that is made on this server, before any pull of it is
 // answered. metrics: sums over the samples of the round that made the version. Returns the
-// directive for the round that starts from it.
+// directive for the last round that starts from it.
 using VersionObserver =
     std::function<Directive(int64_t version, const MetricSums& metrics, StepContext* context)>;
 
 class Directives {
  public:
-  Directives(VersionObserver observer, int partitions)
-      : observer_(std::move(observer)), metrics_(partitions) {}
+  // plan: borrowed for as long as this lives.
+  Directives(VersionObserver observer, const JobPlan* plan)
+      : observer_(std::move(observer)), plan_(plan) {}
 
-  // The sums in a partition's contribution to the open round.
-  void Note(int partition, MetricSums metrics) { metrics_[partition] = std::move(metrics); }
+  // The sums in a partition's contribution to an open round.
+  void Note(int64_t round, int partition, MetricSums metrics) {
+    metrics_[round][partition] = std::move(metrics);
+  }
   // Chunk 0's next version is made.
   void Observe(int64_t version, StepContext* context);
   // A version of chunk 0 has come back from another server, with the former coordinator's state.
@@ -43,9 +46,10 @@ class Directives {
 
  private:
   VersionObserver observer_;
-  // Of chunk 0's current version, the one before and the next one.
-  std::map<int64_t, Directive> directives_;
-  std::vector<MetricSums> metrics_;  // of the open round, by partition
+  const JobPlan* plan_;
+  std::map<int64_t, Directive>
+      directives_;  // of chunk 0's versions that are kept, and the next one
+  std::map<int64_t, std::map<int, MetricSums>> metrics_;  // of the open rounds, by partition
 };
 
 }  // namespace kumo

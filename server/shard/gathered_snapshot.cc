@@ -6,47 +6,73 @@
 
 namespace kumo {
 
-void GatheredSnapshot::Start(int64_t version, int attempt) {
-  snapshot_ = ShardSnapshot{version, {}};
-  chunks_ = 0;
-  attempt_ = attempt;
+void GatheredSnapshots::Start(int64_t version, int attempt) {
+  snapshots_.clear();
+  snapshots_[version] = {.snapshot = {version, {}}, .attempt = attempt};
 }
 
-void GatheredSnapshot::Add(const Chunk& chunk, int64_t version, const Version& frozen) {
-  if (!snapshot_) Start(version, /*attempt=*/0);
-  for (const VersionArray& array : ArraysOf(frozen)) {
-    snapshot_->arrays.push_back({array.kind, 0, array.slot, chunk.range.begin, array.elements,
-                                 std::as_const(*array.elements).span()});
+void GatheredSnapshots::Add(const Chunk& chunk, int64_t version, const Version& frozen,
+                            const std::map<int64_t, Version>& earlier, const JobPlan& plan) {
+  Gathered& gathered = snapshots_[version];
+  gathered.snapshot.version = version;
+  const auto add = [&](StateKind kind, int slot, const FloatArray& elements) {
+    gathered.snapshot.arrays.push_back(
+        {kind, 0, slot, chunk.range.begin, elements, std::as_const(*elements).span()});
+  };
+  for (const VersionArray& array : ArraysOf(frozen)) add(array.kind, array.slot, array.elements);
+  for (auto before = earlier.lower_bound(plan.BaseOf(version)); before != earlier.end(); ++before) {
+    add(StateKind::kEarlierStart, static_cast<int>(version - before->first), before->second.copy());
   }
-  ++chunks_;
+  ++gathered.chunks;
 }
 
-std::optional<int64_t> GatheredSnapshot::version() const {
-  if (!snapshot_) return std::nullopt;
-  return snapshot_->version;
+std::optional<int64_t> GatheredSnapshots::oldest() const {
+  if (snapshots_.empty()) return std::nullopt;
+  return snapshots_.begin()->first;
 }
 
-SaveAction GatheredSnapshot::Take() {
-  return {{}, attempt_, *std::exchange(snapshot_, std::nullopt)};
+SaveAction GatheredSnapshots::Take() {
+  Gathered taken = std::move(snapshots_.extract(snapshots_.begin()).mapped());
+  return {{}, taken.attempt, std::move(taken.snapshot)};
 }
 
-Result<Version> RestoredVersion(const ShardSnapshot& snapshot, const Chunk& chunk) {
-  std::map<int, FloatArray> arrays;
-  int64_t start_elements = 0;
+Result<std::map<int64_t, Version>> RestoredVersions(const ShardSnapshot& snapshot,
+                                                    const Chunk& chunk, const JobPlan& plan) {
+  struct Restored {
+    std::map<int, FloatArray> arrays;
+    int64_t start_elements = 0;
+  };
+  std::map<int64_t, Restored> restored;
+  for (int64_t v = plan.BaseOf(snapshot.version); v <= snapshot.version; ++v) restored[v];
   for (const StateArray& array : snapshot.arrays) {
-    const std::optional<int> number = ArrayNumber(array.kind, array.slot);
-    if (!number || !Overlaps(array, chunk.range)) continue;
-    FloatArray& whole = arrays[*number];
+    const bool earlier = array.kind == StateKind::kEarlierStart;
+    const auto of = restored.find(snapshot.version - (earlier ? array.slot : 0));
+    const std::optional<int> number =
+        earlier ? Version::kStart : ArrayNumber(array.kind, array.slot);
+    if (of == restored.end() || !number || !Overlaps(array, chunk.range)) continue;
+    FloatArray& whole = of->second.arrays[*number];
     if (!whole) whole = MakeArray(chunk.range.size());
     const int64_t copied = CopyOverlap(array, chunk.range, whole->span());
-    if (*number == Version::kStart) start_elements += copied;
+    if (*number == Version::kStart) of->second.start_elements += copied;
   }
-  if (start_elements != chunk.range.size()) {
-    return DataLoss("the checkpoint has " + std::to_string(start_elements) + " of the " +
-                    std::to_string(chunk.range.size()) + " weights of chunk " +
-                    std::to_string(chunk.index));
+  std::map<int64_t, Version> versions;
+  for (auto& [number, version] : restored) {
+    // The earlier starts of a tensor that was frozen since then are dropped (Relocation::Move).
+    if (version.arrays.empty()) {
+      const auto& newest = restored.at(snapshot.version);
+      version.start_elements = newest.start_elements;
+      if (newest.arrays.contains(Version::kStart)) {
+        version.arrays[Version::kStart] = newest.arrays.at(Version::kStart);
+      }
+    }
+    if (version.start_elements != chunk.range.size()) {
+      return DataLoss("the checkpoint has " + std::to_string(version.start_elements) + " of the " +
+                      std::to_string(chunk.range.size()) + " weights of chunk " +
+                      std::to_string(chunk.index) + ", version " + std::to_string(number));
+    }
+    versions[number] = VersionOf(version.arrays);
   }
-  return VersionOf(arrays);
+  return versions;
 }
 
 }  // namespace kumo

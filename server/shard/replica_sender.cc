@@ -6,41 +6,43 @@
 
 namespace kumo {
 
-ReplicaSender::ReplicaSender(int index, int servers, int64_t chunk_bytes)
-    : replicator_(ReplicaHolder(index, servers), ChunkWindow(chunk_bytes)) {}
+ReplicaSender::ReplicaSender(int index, int servers, int64_t chunk_bytes, const JobPlan& plan)
+    : plan_(plan), replicator_(ReplicaHolder(index, servers), ChunkWindow(chunk_bytes)) {}
+
+void ReplicaSender::Send(int chunk, int64_t number, const Version& version,
+                         const std::shared_ptr<const wire::CoordinatorState>& state,
+                         StepContext* context) {
+  replicator_.Send(chunk, number, plan_.OldestKept(number), version, state, context);
+}
 
 void ReplicaSender::Send(const ShardChunk& chunk, const Directives& directives,
                          StepContext* context) {
   const int index = chunk.chunk().index;
   const int64_t current = chunk.version();
   if (const Version* made = chunk.Find(current + 1)) {
-    replicator_.Send(index, current + 1, *made, directives.At(index, current + 1).state, context);
+    Send(index, current + 1, *made, directives.At(index, current + 1).state, context);
   } else if (!chunk.round().closing()) {
     const Version frozen = Frozen(*chunk.Find(current));
-    replicator_.Send(index, current, frozen, directives.At(index, current).state, context);
+    Send(index, current, frozen, directives.At(index, current).state, context);
   }
 }
 
-void ReplicaSender::SendAgain(const ShardChunk& chunk, const Directives& directives,
-                              StepContext* context) {
-  lack_previous_.insert(chunk.chunk().index);
+void ReplicaSender::SendAll(const ShardChunk& chunk, const Directives& directives,
+                            StepContext* context) {
+  lack_earlier_.insert(chunk.chunk().index);
   Send(chunk, directives, context);
 }
 
 bool ReplicaSender::HasMade(const ShardChunk& chunk) const {
-  const int index = chunk.chunk().index;
-  const int64_t current = chunk.version();
-  return chunk.Find(current + 1) && !replicator_.IsSending(index, current) &&
-         !replicator_.IsSending(index, current + 1);
+  return chunk.Find(chunk.version() + 1) != nullptr && !replicator_.IsSending(chunk.chunk().index);
 }
 
-void ReplicaSender::SendPrevious(const ShardChunk& chunk, StepContext* context) {
+// Sent after the newest version, since the holder would take one of them for the newest otherwise.
+void ReplicaSender::SendEarlier(const ShardChunk& chunk, StepContext* context) {
   const int index = chunk.chunk().index;
-  const int64_t number = chunk.version() - 1;
-  if (lack_previous_.erase(index) == 0) return;
-  // Sent after the newest version, since the holder would take it for the newest otherwise.
-  if (const Version* previous = chunk.Find(number)) {
-    replicator_.Send(index, number, *previous, nullptr, context);
+  if (lack_earlier_.erase(index) == 0) return;
+  for (const auto& [number, version] : chunk.Earlier()) {
+    Send(index, number, version, nullptr, context);
   }
 }
 

@@ -10,8 +10,11 @@
 // Owned by a Shard; one thread.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <set>
 
+#include "common/job/job_plan.h"
 #include "common/transport/message.h"
 #include "server/protocol/actions.h"
 #include "server/replicas/replicator.h"
@@ -23,35 +26,39 @@ namespace kumo {
 class ReplicaSender {
  public:
   // Of server `index`, of `servers` (at least two), with chunks of so many bytes.
-  ReplicaSender(int index, int servers, int64_t chunk_bytes);
+  ReplicaSender(int index, int servers, int64_t chunk_bytes, const JobPlan& plan);
 
   // Sends a chunk's newest version: the one that is made but not published, or the current one with
   // copies of the rule's slots. Sends nothing while work writes to the slots, since that work's
   // version follows soon. Requires that the chunk has a version.
   void Send(const ShardChunk& chunk, const Directives& directives, StepContext* context);
-  // The next server may be another process. Forgets what was on its way; each chunk that SendAgain
-  // sends from now on lacks its previous version there.
+  // The next server may be another process. Forgets what was on its way.
   void StartOver() { replicator_.StartOver(); }
-  void SendAgain(const ShardChunk& chunk, const Directives& directives, StepContext* context);
+  // The same for a chunk of which the next server has nothing: SendEarlier follows.
+  void SendAll(const ShardChunk& chunk, const Directives& directives, StepContext* context);
 
   // An acknowledgement of the holder. Returns true if it completes a version there.
   bool OnAcknowledged(const wire::Header& header, StepContext* context) {
     return replicator_.OnAcknowledged(header, context);
   }
-  // Whether the holder has the version that a chunk has made, and the version before, which a
-  // worker needs that computes the round again.
+  // Whether the holder has the version that a chunk has made, and no version before is on its way
+  // there, which a worker needs that computes a round again.
   bool HasMade(const ShardChunk& chunk) const;
-  // Sends the version before a chunk's current one if the holder lacks it. Requires that the holder
-  // has the current one.
-  void SendPrevious(const ShardChunk& chunk, StepContext* context);
+  // Sends the versions before a chunk's current one if the holder lacks them. Requires that the
+  // holder has the current one.
+  void SendEarlier(const ShardChunk& chunk, StepContext* context);
 
   void Tick(StepContext* context) { replicator_.Tick(context); }
   // Nothing is on its way.
   bool idle() const { return replicator_.idle(); }
 
  private:
+  void Send(int chunk, int64_t number, const Version& version,
+            const std::shared_ptr<const wire::CoordinatorState>& state, StepContext* context);
+
+  const JobPlan plan_;
   Replicator replicator_;
-  std::set<int> lack_previous_;  // chunks whose previous version the holder lacks
+  std::set<int> lack_earlier_;  // chunks whose versions before the newest the holder lacks
 };
 
 }  // namespace kumo

@@ -16,7 +16,7 @@ Result<std::unique_ptr<Shard>> Shard::Make(const ShardPlace& place, const Experi
   KUMO_ASSIGN_OR_RETURN(RoundMath math, RoundMath::Make(experiment, plan, spec, map, place.index));
   std::optional<ReplicaSender> replica_sender;
   if (experiment.cluster.KeepsVersionsTwice()) {
-    replica_sender.emplace(place.index, place.servers, chunk_bytes);
+    replica_sender.emplace(place.index, place.servers, chunk_bytes, plan);
   }
   return std::unique_ptr<Shard>(new Shard(place, std::move(map), std::move(math),
                                           std::move(replica_sender), std::move(observer)));
@@ -27,11 +27,11 @@ Shard::Shard(const ShardPlace& place, ShardMap map, RoundMath math,
     : place_(place),
       map_(std::move(map)),
       math_(std::move(math)),
-      directives_(std::move(observer), math_.partitions()),
+      directives_(std::move(observer), &math_.plan()),
       replica_sender_(std::move(replica_sender)) {
   for (const Chunk& chunk : map_.ServerChunks(place_.index)) {
     parts_.push_back({ShardChunk(chunk, &math_),
-                      CarriedStates(chunk, math_.partitions(), math_.policy().carried().count())});
+                      CarriedStates(chunk, &math_.plan(), math_.policy().carried().count())});
   }
 }
 
@@ -52,13 +52,16 @@ Status Shard::Restore(const ShardSnapshot& snapshot, StepContext* context) {
     return DataLoss("version " + std::to_string(version) + " is not one of this job's");
   }
   for (auto& [chunk, carried] : parts_) {
-    KUMO_ASSIGN_OR_RETURN(Version restored, RestoredVersion(snapshot, chunk.chunk()));
-    KUMO_RETURN_IF_ERROR(chunk.Begin(version, std::move(restored), {}));
+    KUMO_ASSIGN_OR_RETURN(auto versions, RestoredVersions(snapshot, chunk.chunk(), math_.plan()));
+    KUMO_RETURN_IF_ERROR(chunk.Begin(std::move(versions)));
     carried.Restore(snapshot);
   }
   for (const auto& [chunk, carried] : parts_) {
-    if (chunk.chunk().index == 0) directives_.Observe(version, context);
-    if (replica_sender_) replica_sender_->Send(chunk, directives_, context);
+    // Workers pull the versions before too, and need what is directed with them.
+    for (int64_t v = math_.plan().BaseOf(version); v <= version && chunk.chunk().index == 0; ++v) {
+      directives_.Observe(v, context);
+    }
+    if (replica_sender_) replica_sender_->SendAll(chunk, directives_, context);
   }
   return OkStatus();
 }
@@ -66,11 +69,9 @@ Status Shard::Restore(const ShardSnapshot& snapshot, StepContext* context) {
 Status Shard::Adopt(const ReplicaStore& replica) {
   for (auto& [chunk, carried] : parts_) {
     const int index = chunk.chunk().index;
-    KUMO_ASSIGN_OR_RETURN(ReplicaStore::Newest newest,
-                          replica.Unpack(index, math_.plan().rounds()));
-    KUMO_RETURN_IF_ERROR(
-        chunk.Begin(newest.number, std::move(newest.version), std::move(newest.previous)));
-    if (index == 0) directives_.Adopt(newest.number, newest.coordinator_state);
+    KUMO_ASSIGN_OR_RETURN(ReplicaStore::Newest newest, replica.Unpack(index, math_.plan()));
+    KUMO_RETURN_IF_ERROR(chunk.Begin(std::move(newest.versions)));
+    if (index == 0) directives_.Adopt(chunk.version(), newest.coordinator_state);
   }
   return OkStatus();
 }
@@ -117,7 +118,9 @@ Status Shard::OnPush(const PeerName& from, const Message& message, bool leased, 
                         chunk->OnPush(from, message, leased,
                                       /*held=*/replica_sender_.has_value(), context));
   if (!counts) return OkStatus();
-  if (header.chunk() == 0) directives_.Note(header.partition(), ReadSums(header.metrics()));
+  if (header.chunk() == 0) {
+    directives_.Note(header.round(), header.partition(), ReadSums(header.metrics()));
+  }
   Compute(chunk, context);
   return OkStatus();
 }
@@ -151,18 +154,20 @@ Status Shard::OnComputed(const ChunkWork& work, StepContext* context) {
 void Shard::Publish(Part* part, StepContext* context) {
   const std::optional<Version> saved = part->chunk.Publish(context);
   ReachVersion(part, context);
-  if (!saved) return;
-  snapshot_.Add(part->chunk.chunk(), part->chunk.version(), *saved);
-  HandOutIfComplete(context);
+  ShardChunk& chunk = part->chunk;
+  if (saved) {
+    snapshots_.Add(chunk.chunk(), chunk.version(), *saved, chunk.Earlier(), math_.plan());
+    HandOutComplete(context);
+  }
+  // With a delay, contributions to the next round may be there.
+  Compute(&chunk, context);
 }
 
 void Shard::ReachVersion(Part* part, StepContext* context) {
   const int64_t version = part->chunk.version();
   part->carried.Acknowledge(version - 1, context);
-  // A snapshot of an older version can still wait for a state only if the state's worker is gone:
-  // no state of a version arrives after the round that starts from the version has closed.
-  if (snapshot_.version() && *snapshot_.version() < version) HandOutSnapshot(context);
-  part->carried.DropBefore(version);
+  HandOutComplete(context);
+  part->carried.DropBefore(std::min(version, snapshots_.oldest().value_or(version)));
   part->chunk.AnswerParked(directives_.At(part->chunk.chunk().index, version), context);
 }
 
@@ -181,7 +186,7 @@ Status Shard::OnCarried(const PeerName& from, const Message& message, bool lease
   } else {
     KUMO_ASSIGN_OR_RETURN(answer, carried.Asks(from, header, chunk.version()));
   }
-  HandOutIfComplete(context);
+  HandOutComplete(context);
   if (answer) carried.Answer(from, header, context);
   return OkStatus();
 }
@@ -194,53 +199,62 @@ Status Shard::SaveNow(int64_t version, int attempt, bool partial, StepContext* c
                                            : " is being computed"));
   }
   if (parts_.empty()) return OkStatus();
-  snapshot_.Start(version, attempt);
+  snapshots_.Start(version, attempt);
   for (const auto& [chunk, carried] : parts_) {
-    snapshot_.Add(chunk.chunk(), version, Frozen(*chunk.Find(version)));
+    snapshots_.Add(chunk.chunk(), version, Frozen(*chunk.Find(version)), chunk.Earlier(),
+                   math_.plan());
   }
   // A snapshot that is not complete is handed out when the last state arrives.
   if (partial) {
-    HandOutSnapshot(context);
+    HandOutOldest(context);
   } else {
-    HandOutIfComplete(context);
+    HandOutComplete(context);
   }
   return OkStatus();
 }
 
-void Shard::HandOutIfComplete(StepContext* context) {
-  const std::optional<int64_t> version = snapshot_.version();
-  if (!version || snapshot_.chunks() < static_cast<int>(parts_.size())) return;
-  if (std::ranges::all_of(parts_,
-                          [&](const Part& part) { return part.carried.IsComplete(*version); })) {
-    HandOutSnapshot(context);
+// A snapshot is complete with all chunks and the states of all partitions. No state of a version
+// arrives after the round of that number has closed, since its worker awaits the acknowledgements
+// before it: a state that is missing then is lost with its worker.
+void Shard::HandOutComplete(StepContext* context) {
+  while (const std::optional<int64_t> version = snapshots_.oldest()) {
+    const auto passed = [&](const Part& part) { return part.chunk.version() > *version; };
+    if (snapshots_.chunks() < static_cast<int>(parts_.size())) {
+      if (!std::ranges::all_of(parts_, passed)) return;
+      snapshots_.Take();  // some chunks were not told to save
+      continue;
+    }
+    const bool all_there = std::ranges::all_of(
+        parts_, [&](const Part& part) { return part.carried.IsComplete(*version); });
+    if (!all_there && !std::ranges::any_of(parts_, passed)) return;
+    HandOutOldest(context);
   }
 }
 
-void Shard::HandOutSnapshot(StepContext* context) {
-  SaveAction save = snapshot_.Take();
+void Shard::HandOutOldest(StepContext* context) {
+  SaveAction save = snapshots_.Take();
   for (const Part& part : parts_) part.carried.AddTo(&save.snapshot);
   context->Do(std::move(save));
 }
 
 // --- Replicas.
 
-// A chunk's version is published when the next server has it and the version before: with one of
-// the two missing there, a restart in this moment could not serve the partitions that compute the
-// round again. After a restart of the next server the newest version is sent first, then the one
-// before.
+// A chunk's version is published when the next server has it and the versions before: with one of
+// them missing there, a restart in this moment could not serve the partitions that compute a round
+// again. After a restart of the next server the newest version is sent first, then those before.
 void Shard::OnReplicated(const wire::Header& header, StepContext* context) {
   const auto found = Find(header);
   if (!replica_sender_ || !found.ok() || !replica_sender_->OnAcknowledged(header, context)) return;
   const ShardChunk& chunk = (*found)->chunk;
   if (replica_sender_->HasMade(chunk)) Publish(*found, context);
-  if (header.round() == chunk.version()) replica_sender_->SendPrevious(chunk, context);
+  if (header.round() == chunk.version()) replica_sender_->SendEarlier(chunk, context);
 }
 
 void Shard::ReplicateAgain(StepContext* context) {
   if (!replica_sender_) return;
   replica_sender_->StartOver();
   for (const auto& [chunk, carried] : parts_) {
-    if (chunk.version() >= 0) replica_sender_->SendAgain(chunk, directives_, context);
+    if (chunk.version() >= 0) replica_sender_->SendAll(chunk, directives_, context);
   }
 }
 

@@ -9,9 +9,11 @@
 //
 // Invariants:
 // - Two chunks' versions differ by at most one: version r + 1 of a chunk needs the contribution of
-//   every partition to round r, and each of those needed every chunk at version r.
-// - A chunk keeps its current version and the one before (docs/internals/leases.md, "Versions, and
-//   why a chunk keeps two").
+//   every partition to round r, and each of those needed every chunk at version r. With a delay of
+//   d rounds, they differ by at most d + 1 (JobPlan::BaseOf).
+// - A chunk keeps its current version and the one before, or 2d + 1 before
+// (docs/internals/leases.md,
+//   "Versions, and why a chunk keeps two").
 // - Chunk 0's versions are observed (directives.h) before any pull of them is answered, so that all
 //   workers act on the coordinator's directive in the same round.
 //
@@ -125,15 +127,15 @@ class Shard {
   void Compute(ShardChunk* chunk, StepContext* context);
   void Publish(Part* part, StepContext* context);
   void ReachVersion(Part* part, StepContext* context);
-  void HandOutIfComplete(StepContext* context);
-  void HandOutSnapshot(StepContext* context);
+  void HandOutComplete(StepContext* context);
+  void HandOutOldest(StepContext* context);
 
   const ShardPlace place_;
   const ShardMap map_;
   const RoundMath math_;
   std::vector<Part> parts_;
   Directives directives_;
-  GatheredSnapshot snapshot_;
+  GatheredSnapshots snapshots_;
   std::optional<ReplicaSender> replica_sender_;  // if versions are kept twice
 };
 

@@ -33,7 +33,7 @@ int OpenRound::CountReady() const {
   return closes || with_samples >= kWorthAPass ? ready : 0;
 }
 
-void OpenRound::MoveInto(ChunkWork* work) {
+void OpenRound::MoveInto(ChunkWork* work, FloatArray* sum) {
   const int ready = CountReady();
   const bool closes = added_ + ready == partitions();
   for (int i = 0; i < ready; ++i) {
@@ -42,8 +42,8 @@ void OpenRound::MoveInto(ChunkWork* work) {
     arrived.reset();
   }
   work->sum_holds_contributions = added_ > 0;
-  if (!closes && !sum_) sum_ = MakeArray(work->elements);
-  work->sum = !closes || added_ > 0 ? sum_ : nullptr;
+  if (!closes && !*sum) *sum = MakeArray(work->elements);
+  work->sum = !closes || added_ > 0 ? *sum : nullptr;
   added_ += ready;
 }
 
@@ -55,37 +55,34 @@ std::vector<int> OpenRound::Missing() const {
   return missing;
 }
 
-OpenRound::Keepers OpenRound::Close() {
-  added_ = 0;
-  save_ = false;
-  return std::exchange(keepers_, {});
-}
-
 // --- The chunk.
 
 ShardChunk::ShardChunk(const Chunk& chunk, const RoundMath* math)
-    : chunk_(chunk), math_(math), round_(math->partitions()) {}
+    : chunk_(chunk),
+      math_(math),
+      rounds_(static_cast<size_t>(math->plan().delay()) + 1, OpenRound(math->partitions())) {}
 
 const Version* ShardChunk::Find(int64_t version) const {
-  const Version* found = nullptr;
-  if (version == version_ + 1) found = &frozen_;
-  if (version == version_) found = &current_;
-  if (version == version_ - 1) found = &previous_;
-  return found && found->exists() ? found : nullptr;
+  if (version == version_ + 1) return frozen_.exists() ? &frozen_ : nullptr;
+  const auto found = versions_.find(version);
+  return found == versions_.end() ? nullptr : &found->second;
+}
+
+std::map<int64_t, Version> ShardChunk::Earlier() const {
+  return {versions_.begin(), versions_.find(version_)};
 }
 
 // Versions that come from a checkpoint, from another server or from a worker. A coded start is not
 // sent between servers, so it is made again here; that gives the same bytes, since coding a start
 // uses no residual. Coded differences are not made again: those who ask get the copy as a whole.
-Status ShardChunk::Begin(int64_t version, Version current, Version previous) {
-  KUMO_RETURN_IF_ERROR(math_->CodeStart(chunk_, version, &current));
-  if (previous.exists()) {
-    KUMO_RETURN_IF_ERROR(math_->CodeStart(chunk_, version - 1, &previous));
+Status ShardChunk::Begin(std::map<int64_t, Version> versions) {
+  const int64_t newest = versions.rbegin()->first;
+  for (auto& [number, version] : versions) {
+    KUMO_RETURN_IF_ERROR(math_->CodeStart(chunk_, number, &version));
+    if (number < newest) version.slots.clear();
   }
-  version_ = version;
-  current_ = std::move(current);
-  previous_ = std::move(previous);
-  previous_.slots.clear();  // no round starts from the previous version
+  version_ = newest;
+  versions_ = std::move(versions);
   return OkStatus();
 }
 
@@ -100,7 +97,7 @@ Result<bool> ShardChunk::OnInitialise(const PeerName& from, const Message& messa
   const bool first = version_ < 0;
   if (first) {
     if (!leased) return NotLeased(message.header);
-    KUMO_RETURN_IF_ERROR(Begin(0, VersionOf({{Version::kStart, CopyFloats(bytes)}}), {}));
+    KUMO_RETURN_IF_ERROR(Begin({{0, VersionOf({{Version::kStart, CopyFloats(bytes)}})}}));
   }
   context->Do(Acknowledgement(from, message.header));
   return first;
@@ -108,7 +105,7 @@ Result<bool> ShardChunk::OnInitialise(const PeerName& from, const Message& messa
 
 // The checks come in the order of their cost, and of what they need: the contribution is compared
 // with the plan and decoded for a check only if it would count and is leased. A repeated push of
-// the open round is still `held`: its sender, maybe another worker, keeps its copy too.
+// an open round is still `held`: its sender, maybe another worker, keeps its copy too.
 Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bool leased,
                                 bool held, StepContext* context) {
   const wire::Header& header = message.header;
@@ -116,18 +113,21 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
   if (partition < 0 || partition >= math_->partitions()) {
     return InvalidArgument(SubjectOf(header) + ": no such partition");
   }
-  if (header.round() > version_ || header.round() < 0 || header.round() >= math_->plan().rounds()) {
+  const JobPlan& plan = math_->plan();
+  if (header.round() < 0 || header.round() >= plan.rounds() ||
+      plan.BaseOf(header.round()) > version_) {
     return Aborted(SubjectOf(header) + ": the open round is " + std::to_string(version_));
   }
-  const bool open = header.round() == version_;
-  const bool counts = open && !round_.Has(partition);
+  const bool open = header.round() >= version_;
+  OpenRound* const round = open ? &rounds_[header.round() - version_] : nullptr;
+  const bool counts = open && !round->Has(partition);
   if (counts) {
     if (!leased) return NotLeased(header);
     KUMO_ASSIGN_OR_RETURN(CodedContribution contribution, math_->Contribution(chunk_, message));
-    round_.Add(partition, std::move(contribution));
-    if (header.save()) round_.Save();
+    round->Add(partition, std::move(contribution));
+    if (header.save()) round->Save();
   }
-  if (held && open) round_.Keeps(partition, from, header.request());
+  if (held && open) round->Keeps(partition, from, header.request());
   if (!Buggify(RareWay::kPushNotAcknowledged)) {
     context->Do(Acknowledgement(from, header, held && open));
   }
@@ -135,18 +135,24 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
 }
 
 std::shared_ptr<ChunkWork> ShardChunk::NextWork(bool freeze) {
-  if (computing_ || !round_.ready()) return nullptr;
+  OpenRound& round = rounds_.front();
+  if (computing_ || !round.ready()) return nullptr;
   auto work = std::make_shared<ChunkWork>();
   work->chunk = chunk_.index;
   work->round = version_;
   work->elements = chunk_.range.size();
-  round_.MoveInto(work.get());
+  round.MoveInto(work.get(), &sum_);
   computing_ = true;
-  if (!round_.closing()) return work;
-  // Every partition has contributed, so none needs the previous version: the work writes into its
-  // arrays from now on.
-  math_->Close(chunk_, work.get(), &current_, &previous_);
-  work->freeze = freeze || round_.saves();
+  if (!round.closing()) return work;
+  // Every partition has contributed, so no chunk has an earlier round open than OldestOpen says of
+  // the version that is made. The work writes into the arrays of a version that ends with this.
+  Version ends;
+  const auto kept = versions_.lower_bound(math_->plan().OldestKept(version_ + 1));
+  for (auto version = versions_.begin(); version != kept; version = versions_.erase(version)) {
+    if (version->first < version_) ends = std::move(version->second);
+  }
+  math_->Close(chunk_, work.get(), &versions_.at(version_), &ends);
+  work->freeze = freeze || round.saves();
   return work;
 }
 
@@ -168,15 +174,17 @@ std::optional<Version> ShardChunk::Publish(StepContext* context) {
   header.set_type(wire::PUSH);
   header.set_chunk(chunk_.index);
   header.set_round(version_);
-  const bool saves = round_.saves();
-  for (const auto& [keeper, request] : round_.Close()) {
+  const bool saves = rounds_.front().saves();
+  for (const auto& [keeper, request] : rounds_.front().Close()) {
     header.set_partition(keeper.first);
     header.set_request(request);
     context->Do(Acknowledgement(keeper.second, header));
   }
-  ++version_;
+  rounds_.pop_front();
+  rounds_.emplace_back(math_->partitions());
+  versions_.at(version_).slots.clear();  // they went on with the next version
+  versions_[++version_] = std::exchange(next_, {});
   computing_ = false;
-  previous_ = std::exchange(current_, std::exchange(next_, {}));
   Version frozen = std::exchange(frozen_, {});
   if (!saves) return std::nullopt;
   return frozen;
@@ -188,15 +196,16 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header,
   if (header.vector() != wire::START && header.vector() != wire::WEIGHTS) {
     return InvalidArgument("pull of an unknown vector " + std::to_string(header.vector()));
   }
-  if (version < 0 || version > version_ + 1 || version > math_->plan().rounds()) {
+  const JobPlan& plan = math_->plan();
+  if (version < 0 || version > version_ + 1 + plan.delay() || version > plan.rounds()) {
     return Aborted("pull of version " + std::to_string(version) + " of chunk " +
                    std::to_string(header.chunk()) + ", which is at version " +
                    std::to_string(version_));
   }
-  const ParkedPull pull{from, header.vector(), header.request(),
+  const ParkedPull pull{from, header.vector(), header.request(), version,
                         header.has_base() ? header.base() : -1};
   if (version <= version_) {
-    Answer(pull, version, directive, context);
+    Answer(pull, directive, context);
     return OkStatus();
   }
   const auto same = [&](const ParkedPull& parked) {
@@ -211,14 +220,25 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header,
 }
 
 void ShardChunk::AnswerParked(const Directive& directive, StepContext* context) {
-  for (const ParkedPull& pull : std::exchange(parked_, {}))
-    Answer(pull, version_, directive, context);
+  std::erase_if(parked_, [&](const ParkedPull& pull) {
+    if (pull.version > version_) return false;
+    Answer(pull, directive, context);
+    return true;
+  });
 }
 
-// GONE names the oldest version that is here, so that a worker which was left behind (frozen, for
-// example) goes on from there.
-void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive& directive,
+// For a worker that asks for a version that is gone, since it was left behind (frozen, for
+// example): the oldest round that may be open somewhere and whose base is here.
+int64_t ShardChunk::OldestRoundToCompute() const {
+  const JobPlan& plan = math_->plan();
+  int64_t round = plan.OldestOpen(version_);
+  while (round < version_ && !versions_.contains(plan.BaseOf(round))) ++round;
+  return round;
+}
+
+void ShardChunk::Answer(const ParkedPull& pull, const Directive& directive,
                         StepContext* context) const {
+  const int64_t version = pull.version;
   const Version* const asked = Find(version);
   SendAction reply;
   reply.to = pull.peer;
@@ -228,7 +248,7 @@ void ShardChunk::Answer(const ParkedPull& pull, int64_t version, const Directive
   header.set_request(pull.request);
   if (!asked) {
     header.set_type(wire::GONE);
-    header.set_round(Find(version_ - 1) ? version_ - 1 : version_);
+    header.set_round(OldestRoundToCompute());
     context->Do(std::move(reply));
     return;
   }

@@ -1,6 +1,7 @@
-// Shard chunk: one chunk of a shard as a state machine. It has the chunk's newest version, which
-// workers pull, and the version before; the open round, whose contributions make the next version;
-// and the pulls that are parked for the next version.
+// Shard chunk: one chunk of a shard as a state machine. It has the versions that workers may still
+// pull, the newest one and some before (JobPlan::OldestKept); the open rounds, whose contributions
+// make the next versions; and the pulls that are parked for later versions. Without a delay that is
+// one version before the newest, and one open round.
 //
 // A round of a chunk:
 //   contributions arrive -> work is under way -> the version is made -> it is published
@@ -10,15 +11,17 @@
 // Invariants:
 // - Contributions are added in partition order, however they arrive; so the bits of a version do
 //   not depend on arrival. A second contribution of a partition is acknowledged and dropped.
-// - At most one work is under way. The work that closes the round writes into the arrays of the
-//   previous version: then every partition has contributed, so none needs that version any more.
-// - The previous version is kept until then for a partition that is computed again: its worker was
-//   lost after other partitions had gone on.
+// - Rounds close in order. At most one work is under way, for the oldest open round. The work that
+//   closes it writes into the arrays of a version that ends: every partition has contributed, so
+//   none computes an earlier round any more.
+// - Versions before the newest are kept until then for a partition that is computed again: its
+//   worker was lost after other partitions had gone on.
 //
 // Owned by a Shard; one thread.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -58,9 +61,9 @@ class OpenRound {
 
   // The contributions that come next in partition order are there, and are worth a pass.
   bool ready() const { return CountReady() > 0; }
-  // Moves them into `work`, whose elements are set, with the running sum. Requires ready(), and
-  // that the work before has run.
-  void MoveInto(ChunkWork* work);
+  // Moves them into `work`, whose elements are set, with the running sum: `sum`, which is made if
+  // it is needed and null. Requires ready(), and that the work before has run.
+  void MoveInto(ChunkWork* work, FloatArray* sum);
   // All contributions are in the sum or in the work under way.
   bool closing() const { return added_ == partitions(); }
   // Partitions that have not contributed.
@@ -68,16 +71,15 @@ class OpenRound {
 
   // Request numbers of kept contributions, by partition and peer.
   using Keepers = std::map<std::pair<int, PeerName>, uint64_t>;
-  // The next round begins. Returns the keepers of the round that has closed.
-  Keepers Close();
+  // The round has closed. Returns the keepers of its contributions.
+  Keepers Close() { return std::move(keepers_); }
 
  private:
   int CountReady() const;
   int partitions() const { return static_cast<int>(arrived_.size()); }
 
   std::vector<std::optional<CodedContribution>> arrived_;  // by partition
-  int added_ = 0;   // partitions whose contributions are in the sum or in the work under way
-  FloatArray sum_;  // null: not needed so far
+  int added_ = 0;  // partitions whose contributions are in the sum or in the work under way
   bool save_ = false;
   Keepers keepers_;
 };
@@ -88,18 +90,21 @@ class ShardChunk {
   ShardChunk(const Chunk& chunk, const RoundMath* math);
 
   const Chunk& chunk() const { return chunk_; }
-  // The newest published version, from which the open round starts; -1: there is none yet.
+  // The newest published version, which is also the oldest open round; -1: there is none yet.
   int64_t version() const { return version_; }
-  // A version that is here: the newest one, the one before, or the next one, once it is made, as it
-  // is sent and saved (frozen). Null for others.
+  // A version that is here: the newest one, some before, or the next one, once it is made, as it is
+  // sent and saved (frozen). Null for others.
   const Version* Find(int64_t version) const;
-  const OpenRound& round() const { return round_; }
+  // The published versions before the newest, by number. They have no slots.
+  std::map<int64_t, Version> Earlier() const;
+  // The oldest open round.
+  const OpenRound& round() const { return rounds_.front(); }
   // No work is under way, and no version is made that is not published.
   bool at_rest() const { return !computing_; }
 
-  // The chunk begins with a version, which is published. FailedPrecondition if the pull codec
-  // cannot hold it.
-  Status Begin(int64_t version, Version current, Version previous);
+  // The chunk begins with some versions (at least one), which are published. FailedPrecondition if
+  // the pull codec cannot hold one.
+  Status Begin(std::map<int64_t, Version> versions);
   // Initial weights of a worker. Checks and acknowledges them. Returns true if they are the first,
   // and so version 0. Unavailable if they would be, but are not `leased` to the sender.
   Result<bool> OnInitialise(const PeerName& from, const Message& message, bool leased,
@@ -112,18 +117,20 @@ class ShardChunk {
                       StepContext* context);
   // The work that can be done now, or null. freeze: also versions that are not saved.
   std::shared_ptr<ChunkWork> NextWork(bool freeze);
-  // The work has run. Returns true if it made a version. FailedPrecondition if the pull codec
+  // The work has run. Returns true if it has made a version. FailedPrecondition if the pull codec
   // cannot hold the version: the job cannot go on.
   Result<bool> OnComputed(const ChunkWork& work);
-  // Publishes the version that is made, and closes the round: releases the keepers of its
+  // Publishes the version that is made, and ends the round: releases the keepers of its
   // contributions. Returns the frozen version if a checkpoint is taken of it. The caller answers
   // parked pulls with AnswerParked.
   std::optional<Version> Publish(StepContext* context);
 
-  // Answers a pull, or parks it for the next version. directive: of the version that is pulled;
-  // empty if another chunk carries it. Aborted for later versions.
+  // Answers a pull, or parks it until its version is there. directive: of the version that is
+  // pulled; empty if another chunk carries it. Aborted for versions that are too late for any
+  // worker.
   Status OnPull(const PeerName& from, const wire::Header& header, const Directive& directive,
                 StepContext* context);
+  // Answers the pulls that are parked for the newest version, whose directive this is.
   void AnswerParked(const Directive& directive, StepContext* context);
   // Forgets the parked pulls of a lost worker.
   void Forget(const PeerName& peer);
@@ -134,19 +141,21 @@ class ShardChunk {
     PeerName peer;
     wire::Vector vector;
     uint64_t request;
+    int64_t version;
     int64_t base;  // the version that the peer holds; -1: none
   };
 
-  void Answer(const ParkedPull& pull, int64_t version, const Directive& directive,
-              StepContext* context) const;
+  void Answer(const ParkedPull& pull, const Directive& directive, StepContext* context) const;
+  int64_t OldestRoundToCompute() const;
 
   const Chunk chunk_;
   const RoundMath* const math_;
   int64_t version_ = -1;
-  Version current_, previous_;
-  OpenRound round_;
-  bool computing_ = false;  // work is under way, or its version is not published yet
-  Version next_, frozen_;   // made, and not published yet
+  std::map<int64_t, Version> versions_;  // published, by number; the last one is version_
+  std::deque<OpenRound> rounds_;  // round version_ and those after it, as many as can be open
+  FloatArray sum_;                // of the oldest open round; null: not needed so far
+  bool computing_ = false;        // work is under way, or its version is not published yet
+  Version next_, frozen_;         // made, and not published yet
   std::vector<ParkedPull> parked_;
 };
 

@@ -85,7 +85,8 @@ TEST(Training, ANetworkWithBranchesAndSeveralLossesHasTheSameBitsForAnyProcesses
   const test::ScratchDirectory folder;
   const std::string file = folder / "branched.pbtxt";
   std::ofstream(file) << NetworkOfLosses({1, 28, 28}).DebugString();
-  ExpectTheSameBitsForAnyProcesses({{"network.file", file}});
+  ExpectTheSameBitsForAnyProcesses(
+      {{"network.file", file}, {"sync.mode", "gradient"}, {"sync.overlap", "2"}});
 }
 
 TEST(Training, ALanguageModelHasTheSameBitsForAnyProcessesAndAKilledOne) {

@@ -57,8 +57,11 @@ SimSettings RandomJob(uint64_t seed) {
   e.sync.topk_values = choose({0, 1}) ? CodecId::kInt8 : CodecId::kOneBit;
   e.sync.residual_factor = choose({5, 10}) * 0.1;
   // Several chunks, which cut a tensor, also for codecs that take 4,096 numbers at a time.
-  if (e.sync.ChunkUnit() > 512)
+  if (e.sync.ChunkUnit() > 512) {
     settings.tensors.push_back({"c.weight", {3, 3000}, Segment::kDecayed});
+    // Its files are fetched in pieces of a chunk's size, a tenth of which may be lost.
+    e.cluster.join_timeout_s = 600;
+  }
   const size_t rules = ChoicesOf(BlockRule()).size();
   e.cluster.workers = choose({1, 2, 3});
   settings.servers = choose({1, 2, 3});
@@ -98,8 +101,13 @@ SimSettings RandomJob(uint64_t seed) {
     e.block_schedule.gamma = 0.7;
     e.block_schedule.warmup = 0.5;
   }
-  if (choose({0, 1})) e.sync.overlap = std::min(choose({1, 2, 3}), e.sync.block - 1);
+  if (choose({0, 1})) {
+    const int overlap = choose({1, 2, 3});
+    const bool block = e.sync.mode == SyncMode::kBlock;
+    e.sync.overlap = block ? std::min(overlap, e.sync.block - 1) : overlap;
+  }
   if (choose({0, 0, 1})) settings.tensors[choose({0, 1, 3})].factors.rate = 0;  // frozen
+  if (choose({0, 0, 1})) e.job.patience = choose({1, 2});
   return settings;
 }
 
@@ -192,8 +200,10 @@ bool Holds(const SimSettings& settings, std::string* why) {
 }
 
 // More epochs: the job goes on as if it had had them from the start, where the rate does not depend
-// on the end. Going on with them as well is a job like any other, on whatever machines.
-bool GoesOn(const SimSettings& settings, std::string* why) {
+// on the end, and patience does not either: a job does not end early within its last two rounds.
+// Going on with them as well is a job like any other, on whatever machines.
+bool GoesOn(SimSettings settings, std::string* why) {
+  settings.experiment.job.patience = 0;
   SimSettings longer = settings;
   longer.experiment.job.epochs = settings.experiment.job.epochs + 2;
   longer.experiment.checkpoint.continues = true;

@@ -39,7 +39,8 @@ void WeightDownload::Install(const Message& message, Side* side, Reached* reache
   int64_t& installed = side->installed[header.chunk()];
   if (installed == header.round()) return;
   installed = header.round();
-  if (side->asked == header.round()) --side->missing;
+  side->whole = -1;
+  if (side->asked == header.round() && --side->missing == 0) side->whole = side->asked;
   if (!message.payload.empty()) {  // else as the version before
     const Codec* const codec = shape_->policy.FindPullCodec(header.codec());
     context->Do(
@@ -55,12 +56,33 @@ WeightDownload::Reached WeightDownload::Reach(wire::Vector vector, int64_t versi
                                               WorkerStepContext* context) {
   Side& side = sides_[vector];
   Reached reached;
-  for (const Message& message : std::exchange(side.arrived, {})) {
-    if (message.header.round() == version) Install(message, &side, &reached, context);
+  while (side.whole != version) {
+    const int64_t step = StepTowards(vector, version);
+    for (const Message& message : std::exchange(side.arrived, {})) {
+      if (message.header.round() == step) Install(message, &side, &reached, context);
+    }
+    // What was said with a version on the way is about earlier rounds than this worker computes.
+    if (step != version) reached = {};
+    if (side.asked != step) AskFor(vector, step, context);
+    if (side.whole != step) return reached;
   }
-  if (side.asked != version) AskFor(vector, version, context);
-  reached.complete = side.missing == 0;
+  reached.complete = true;
   return reached;
+}
+
+void WeightDownload::AskAhead(wire::Vector vector, int64_t version, WorkerStepContext* context) {
+  Side& side = sides_[vector];
+  const int64_t step = StepTowards(vector, version);
+  if (side.whole != step && side.asked != step) AskFor(vector, step, context);
+}
+
+// The version to install next on the way to `version`. A difference is to the version before: so
+// versions that no round starts from are installed too, if that takes few steps.
+int64_t WeightDownload::StepTowards(wire::Vector vector, int64_t version) const {
+  const int64_t whole = sides_[vector].whole;
+  const bool steps = shape_->policy.pulls_differences() && vector == wire::START;
+  const bool near = whole >= 0 && whole < version && version <= whole + 1 + shape_->plan.delay();
+  return steps && near ? whole + 1 : version;
 }
 
 void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepContext* context) {
@@ -89,10 +111,11 @@ void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepCont
     if ((difference || chunk.frozen()) && installed >= 0) header.set_base(installed);
     context->Ask(chunk.server, std::move(header));
   }
+  if (side.missing == 0) side.whole = version;
 }
 
 void WeightDownload::AskAgain() {
-  for (Side& side : sides_) side.asked = -1;
+  for (Side& side : sides_) side.asked = side.whole = -1;
 }
 
 void WeightDownload::Forget() {

@@ -31,16 +31,19 @@ class WeightDownload {
 
   struct Reached {
     bool complete = false;  // all chunks are installed
-    // From chunk 0, if it was installed in this call: the job stops, or leases move, after the
+    // From chunk 0, if it was installed in this call: the job stops, or leases move, after the last
     // round that starts from this version.
     bool stop = false, move = false;
   };
   // Installs the chunks of a version that have arrived, and pulls the missing ones unless they are
   // already asked for.
   Reached Reach(wire::Vector vector, int64_t version, WorkerStepContext* context);
-  // A pull was closed without weights: Reach must pull the missing chunks again.
+  // Pulls a version that will be reached next, while a block is computed from the installed one.
+  void AskAhead(wire::Vector vector, int64_t version, WorkerStepContext* context);
+  // A pull was closed without weights: Reach must pull the missing chunks again, and not by way of
+  // versions before, which may be gone.
   void AskAgain();
-  // True if the round that starts from the installed version ends with a checkpoint.
+  // True if the last round that starts from the installed version ends with a checkpoint.
   bool save() const { return save_; }
 
   // The generation or the membership has ended: its versions no longer count.
@@ -50,12 +53,14 @@ class WeightDownload {
   // State of one vector. Handling a message takes constant time, whatever the number of chunks.
   struct Side {
     std::vector<int64_t> installed;  // by chunk: version, or -1
+    int64_t whole = -1;              // the version at which all chunks are installed, or -1
     std::vector<Message> arrived;    // not installed yet
     int64_t asked = -1;              // the version whose missing chunks are pulled
     int missing = 0;                 // chunks not installed at that version
   };
   void Install(const Message& message, Side* side, Reached* reached, WorkerStepContext* context);
   void AskFor(wire::Vector vector, int64_t version, WorkerStepContext* context);
+  int64_t StepTowards(wire::Vector vector, int64_t version) const;
 
   const JobShape* shape_;
   Side sides_[2];  // by vector

@@ -69,8 +69,8 @@ void Leases::Forget() {
 }
 
 void Leases::OnVersion(int64_t version, bool stop, bool move) {
-  if (stop) halted_at_ = version + 1;
-  if (move) orders_due_ = std::max(orders_due_, version + 1);
+  if (stop) halted_at_ = plan_->RoundsFrom(version).end;
+  if (move) orders_due_ = std::max(orders_due_, plan_->RoundsFrom(version).end);
 }
 
 void Leases::SkipTo(int64_t round) {

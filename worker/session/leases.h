@@ -1,9 +1,9 @@
 // Leases of a worker, as the coordinator's orders grant them: which partitions it computes, from
 // which round and until when.
 //
-// Leases may move, or the job may stop, at version v + 1; this is announced with the weights of
-// version v (OnVersion). The leases from v + 1 on are known when orders for that version have
-// arrived.
+// Leases may move, or the job may stop, after the last round that starts from version v; this is
+// announced with the weights of version v (OnVersion). The leases after that round are known when
+// orders for the version that it makes have arrived.
 //
 // Owned by a Rounds; one thread.
 #pragma once
@@ -48,8 +48,8 @@ class Leases {
   // The generation or the membership has ended.
   void Forget();
 
-  // The weights of a version are installed. stop: the job stops after the round that starts from
-  // them; move: leases move at the next version.
+  // The weights of a version are installed. stop, move: the job stops, or leases move, after the
+  // last round that starts from them.
   void OnVersion(int64_t version, bool stop, bool move);
   // Rounds before `round` have closed without this worker.
   void SkipTo(int64_t round);

@@ -26,8 +26,9 @@ Kind KindOf(wire::Type type) {
 
 }  // namespace
 
-OpenRequests::Key OpenRequests::KeyOf(const wire::Header& asked) {
+OpenRequests::Key OpenRequests::KeyOf(const wire::Header& asked) const {
   int64_t which = asked.carried_array();
+  if (asked.type() == wire::PUSH) which = asked.round() % open_rounds_;
   if (asked.type() == wire::PULL) which = asked.vector();
   if (asked.type() == wire::EVALUATED) which = asked.round();
   return {asked.type(), asked.partition(), asked.chunk(), which};

@@ -46,7 +46,9 @@ struct OpenRequest {
 class OpenRequests {
  public:
   // window: the most requests of a kind that may be in flight to one server (ChunkWindow).
-  explicit OpenRequests(int window) : window_(window) {}
+  // open_rounds: of a chunk, at most; a partition's push to a chunk replaces the one that many
+  // rounds before, whose round has closed.
+  OpenRequests(int window, int open_rounds) : window_(window), open_rounds_(open_rounds) {}
 
   // Opens a request and returns its number. It replaces an open request for the same object.
   uint64_t Add(int server, Message message);
@@ -85,8 +87,8 @@ class OpenRequests {
     wire::Type type = wire::HELLO;
     int partition = 0;
     int chunk = 0;
-    // A PULL's vector, a state's array, or an EVALUATED's version (that of an earlier epoch may
-    // still be held).
+    // A PULL's vector, a state's array, a PUSH's place among the open rounds, or an EVALUATED's
+    // version (that of an earlier epoch may still be held).
     int64_t which = 0;
     auto operator<=>(const Key&) const = default;
   };
@@ -100,7 +102,7 @@ class OpenRequests {
     TimeUs answered_at = 0;
   };
 
-  static Key KeyOf(const wire::Header& asked);
+  Key KeyOf(const wire::Header& asked) const;
   OpenRequest& At(uint64_t number) { return requests_.at(numbers_.at(number)); }
   Flow& FlowOf(const OpenRequest& request);
   void Enqueue(OpenRequest* request);
@@ -108,7 +110,7 @@ class OpenRequests {
   void Withdraw(const OpenRequest& request);
   void Schedule(OpenRequest* request, TimeUs at, TimeUs interval);
 
-  int window_;
+  int window_, open_rounds_;
   std::map<Key, OpenRequest> requests_;
   std::map<uint64_t, Key> numbers_;  // the key of each request number
   std::map<int, Server> servers_;

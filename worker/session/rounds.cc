@@ -88,7 +88,11 @@ void Rounds::Proceed(WorkerStepContext* context) {
   // The next version is pulled while a partition trains ahead, since that needs no base weights.
   const bool ahead = computation_.kind() == Computation::Kind::kTrainingAhead;
   const bool busy = computation_.kind() != Computation::Kind::kNone;
-  if ((busy && !ahead) || leases_.all().empty()) return;
+  if (leases_.all().empty()) return;
+  if (busy && !ahead) {
+    AskAhead(context);
+    return;
+  }
   // The worker that holds partition 0 provides the initial weights; if it is lost, the next holder
   // does.
   const Lease* const first = leases_.Find(0);
@@ -108,14 +112,25 @@ void Rounds::Proceed(WorkerStepContext* context) {
     return;
   }
   if (leases_.WaitsForOrders(target)) return;
-  if (!Reach(wire::START, target, context) || busy) return;
-  progress_.OnVersion();
+  if (!Reach(wire::START, shape_->plan.BaseOf(target), context) || busy) return;
+  progress_.OnVersion(target);
   if (shape_->EvaluatesApart(target) && !Reach(wire::WEIGHTS, target, context)) return;
   for (const auto& [partition, lease] : leases_.all()) {
     if (lease.round != target || lease.round >= lease.until) continue;
     ComputePartition(partition, leases_.Find(partition), context);
-    if (computation_.kind() != Computation::Kind::kNone) return;
+    if (computation_.kind() == Computation::Kind::kNone) continue;
+    AskAhead(context);
+    return;
   }
+}
+
+// With a delay, the base of the next round may be there before the current one is computed.
+void Rounds::AskAhead(WorkerStepContext* context) {
+  const int64_t next = computation_.round() + 1;
+  if (shape_->plan.delay() == 0 || computation_.kind() != Computation::Kind::kTraining) return;
+  if (computation_.partition() < 0) return;  // of a generation that is over
+  if (next > shape_->plan.rounds() || leases_.Halted(next)) return;
+  weights_.AskAhead(wire::START, shape_->plan.BaseOf(next), context);
 }
 
 // Returns true when all chunks are installed at `version`.
@@ -140,7 +155,9 @@ void Rounds::ComputePartition(int partition, Lease* lease, WorkerStepContext* co
   }
   if (lease->round >= shape_->plan.rounds()) return;
   progress_.OnTraining(context->now);
-  computation_.Train(partition, lease->round, weights_.save(), context);
+  const JobPlan& plan = shape_->plan;
+  const bool is_last = lease->round + 1 == plan.RoundsFrom(plan.BaseOf(lease->round)).end;
+  computation_.Train(partition, lease->round, is_last && weights_.save(), context);
 }
 
 void Rounds::OnInitialised(InitialWeights weights, WorkerStepContext* context) {
@@ -263,8 +280,13 @@ void Progress::OnChunk(TimeUs now) {
   last_chunk_ = now;
 }
 
-void Progress::OnVersion() {
-  if (!first_chunk_) return;
+void Progress::OnVersion(int64_t round) {
+  if (!pushed_ || std::exchange(begun_, round) == round) return;
+  if (!first_chunk_) {  // it had arrived before the last block was pushed
+    network_ms_ = coding_ms_;
+    wait_ms_ = 0;
+    return;
+  }
   const auto milliseconds = [this](TimeUs from, TimeUs to) {
     const TimeUs shown = std::max(from, busy_until_);
     return to > shown ? static_cast<double>(to - shown) * 1e-3 : 0.0;

@@ -1,8 +1,9 @@
 // Rounds of a worker: which computation comes next for the partitions that it holds leases on.
 //
-// Algorithm. Let r be the smallest round among the leased partitions.
-// 1. Each chunk that is not installed at version r is pulled. Servers park the pull until version r
-//    exists.
+// Algorithm. Let r be the smallest round among the leased partitions, and b the version that it
+// starts from (JobPlan::BaseOf; r without a delay).
+// 1. Each chunk that is not installed at version b is pulled. Servers park the pull until version b
+//    exists. With a delay the pulls for round r + 1 begin while round r is computed.
 // 2. For each partition whose next round is r: if version r ends an epoch, the partition's slice of
 //    the validation set is evaluated and the result acknowledged. Then its block is trained, and
 //    the coded contribution is pushed chunk by chunk, some chunks perhaps while the block is still
@@ -36,7 +37,8 @@ namespace kumo {
 //
 // A round's durations are known when the next version has arrived. Network: coding, pushes until
 // the last acknowledgement, and the next version's chunks from the first to the last. Wait: from
-// that acknowledgement to the first chunk of the next version.
+// that acknowledgement to the first chunk of the next version. With a delay, what is hidden by the
+// computation of other rounds is neither.
 //
 // Owned by a Rounds; one thread.
 class Progress {
@@ -49,8 +51,8 @@ class Progress {
   void OnPushAcknowledged(TimeUs now) { acknowledged_ = now; }
   // A chunk of the next version has arrived.
   void OnChunk(TimeUs now);
-  // All chunks have arrived.
-  void OnVersion();
+  // The version that `round` starts from is there as a whole.
+  void OnVersion(int64_t round);
   // The generation or the membership has ended: durations might span a time in which the worker was
   // frozen.
   void ForgetTimes();
@@ -63,6 +65,7 @@ class Progress {
   std::optional<TimeUs> pushed_, acknowledged_, first_chunk_, last_chunk_;
   TimeUs busy_until_ = 0;  // end of the computation since the push: what it hides is no wait
   double coding_ms_ = 0;   // of the last block
+  int64_t begun_ = -1;     // the last round whose version is there
 
   // Values of the report.
   std::optional<double> compute_ms_, network_ms_, wait_ms_;
@@ -114,6 +117,7 @@ class Rounds {
   void OnAck(const OpenRequest& request, const wire::Header& ack, WorkerStepContext* context);
   void OnGone(const OpenRequest& pull, int64_t oldest, WorkerStepContext* context);
   bool Reach(wire::Vector vector, int64_t version, WorkerStepContext* context);
+  void AskAhead(WorkerStepContext* context);
   void ComputePartition(int partition, Lease* lease, WorkerStepContext* context);
   Lease* LeaseOfBlock();
 

@@ -54,7 +54,8 @@ Session::Session(const SessionSettings& settings, std::unique_ptr<const JobShape
       shape_(std::move(shape)),
       servers_(settings.identity.servers, settings.experiment.cluster, Introduction(settings),
                settings.identity.JobId(), now),
-      requests_(ChunkWindow(settings.experiment.cluster.chunk_kib * 1024)),
+      requests_(ChunkWindow(settings.experiment.cluster.chunk_kib * 1024),
+                shape_->plan.delay() + 1),
       rounds_(shape_.get()),
       grace_s_(settings.experiment.checkpoint.grace_s) {}
 

@@ -102,6 +102,35 @@ TEST(FindCheckpointToResume, TakesTheNewestOrTheOneThatIsNamed) {
   Refusal(files, SomeExperiment("8"));
 }
 
+// However many rounds start from one version, the stop tells which epoch's figures decided.
+TEST(IsPatienceOver, IsDecidedByTheEpochThatWasJudged) {
+  for (const int delay : {0, 1, 2, 5}) {
+    for (const int rounds : {1, 2, 3, 7}) {
+      PlanSettings settings;
+      settings.mode = SyncMode::kGradient;
+      settings.delay = delay;
+      settings.minibatch = 4;
+      settings.train_samples = 4 * rounds;
+      settings.epochs = 20;
+      const JobPlan plan = JobPlan::Make(settings).value();
+      for (int epoch = 2; epoch < 8; ++epoch) {
+        SCOPED_TRACE(testing::Message() << delay << ", " << rounds << ", " << epoch);
+        checkpoint::Progress progress;
+        progress.set_best_metric("loss");
+        progress.set_best_epoch(1);
+        const int64_t stop = EarliestStop(plan, int64_t{epoch} * rounds);
+        ASSERT_GT(stop, int64_t{epoch} * rounds + 1) << "its directive is made already";
+        progress.set_stops_at(stop);
+        // Of epochs that the same version tells of, the last one decides.
+        int judged = epoch;
+        while (EarliestStop(plan, int64_t{judged + 1} * rounds) == stop) ++judged;
+        EXPECT_TRUE(IsPatienceOver(progress, plan, judged - 1, "loss"));
+        EXPECT_FALSE(IsPatienceOver(progress, plan, judged, "loss"));
+      }
+    }
+  }
+}
+
 TEST(IsFinished, AllRoundsAndTheirEvaluation) {
   Experiment e = SomeExperiment("auto");
   e.job.epochs = 2;

@@ -15,8 +15,8 @@ std::string Describe(const PlanSettings& s) {
   return (s.mode == SyncMode::kBlock ? "block" : "gradient") + std::string(", samples ") +
          std::to_string(s.train_samples) + ", partitions " + std::to_string(s.partitions) +
          ", minibatch " + std::to_string(s.minibatch) + ", block " + std::to_string(s.block) +
-         ", overlap " + std::to_string(s.overlap) + ", warm-up " +
-         std::to_string(s.warmup_samples) + ", epochs " + std::to_string(s.epochs) +
+         ", overlap " + std::to_string(s.overlap) + ", delay " + std::to_string(s.delay) +
+         ", warm-up " + std::to_string(s.warmup_samples) + ", epochs " + std::to_string(s.epochs) +
          ", evaluate every " + std::to_string(s.evaluate_every_epochs);
 }
 
@@ -30,6 +30,7 @@ PlanSettings RandomSettings(Rng* rng) {
   s.minibatch = 1 + static_cast<int>(rng->NextBelow(17));
   s.block = 1 + static_cast<int>(rng->NextBelow(7));
   s.overlap = static_cast<int>(rng->NextBelow(s.block));
+  if (s.mode == SyncMode::kGradient) s.delay = static_cast<int>(rng->NextBelow(4));
   s.epochs = 1 + static_cast<int>(rng->NextBelow(5));
   s.evaluate_every_epochs = static_cast<int>(rng->NextBelow(4));
   if (rng->NextBelow(2)) {
@@ -94,6 +95,38 @@ TEST(JobPlan, TheFrontOfASliceIsTrainedAheadWithinAnEpochOfBlocks) {
         measured += main.size();
       }
       ASSERT_EQ(plan.MeasuredSamples(round), measured);
+    }
+  });
+}
+
+TEST(JobPlan, RoundsStartFromTheVersionBeforeTheDelayOrFromTheEpochsFirst) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    int64_t first = 0;  // of the epoch
+    for (int64_t r = 0; r < plan.rounds(); ++r) {
+      ASSERT_EQ(plan.BaseOf(r), std::max(first, r - s.delay));
+      const Range from = plan.RoundsFrom(plan.BaseOf(r));
+      ASSERT_TRUE(from.begin <= r && r < from.end);
+      if (plan.Round(r).ends_epoch) first = r + 1;
+    }
+    ASSERT_EQ(plan.BaseOf(plan.rounds()), plan.rounds());
+    ASSERT_EQ(plan.RoundsFrom(plan.rounds()).size(), 0);
+  });
+}
+
+// A chunk at a version has got contributions to the round before from everybody: so everybody had
+// pulled that round's base from each chunk.
+TEST(JobPlan, WhatAChunkKeepsIsWhatAnyOpenRoundStartsFrom) {
+  ForManyPlans([](const PlanSettings&, const JobPlan& plan) {
+    for (int64_t version = 0; version <= plan.rounds(); ++version) {
+      const int64_t slowest = version > 0 ? plan.BaseOf(version - 1) : 0;
+      ASSERT_EQ(plan.OldestOpen(version), slowest);
+      ASSERT_EQ(plan.OldestKept(version), plan.BaseOf(slowest));
+      ASSERT_LE(version - plan.OldestKept(version) + 1, plan.MostKept(plan.delay()));
+      int64_t last = -1;
+      for (int64_t r = 0; r < plan.rounds(); ++r) {
+        if (plan.BaseOf(r) <= version) last = r;
+      }
+      ASSERT_EQ(plan.LastOpen(version), last);
     }
   });
 }

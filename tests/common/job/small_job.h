@@ -48,4 +48,12 @@ inline Job SmallJob() {
   return job;
 }
 
+// The same in gradient mode with so many rounds of delay: 2 epochs of 7 rounds.
+inline Job DelayedJob(int delay) {
+  Job job = SmallJob();
+  job.experiment.sync.mode = SyncMode::kGradient;
+  job.experiment.sync.overlap = delay;
+  return job;
+}
+
 }  // namespace kumo::test

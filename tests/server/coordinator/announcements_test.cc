@@ -190,18 +190,17 @@ TEST(Announcements, AStatusIsOfThePhaseAndOfAllMembers) {
 TEST(Announcements, ASuccessorIsToldWhatTheRoundThatStartsIsToDo) {
   Told told(2, 1);
   told.Train(6);
-  for (const bool save : {false, true}) {
-    for (const bool move : {false, true}) {
-      Directive said;
-      said.save = save;
-      said.move = move;
-      const auto state = SuccessorsState(told.job, said, kNow);
-      EXPECT_EQ(state->save(), save);
-      EXPECT_EQ(state->move_at(), move ? 7 : -1);
-      EXPECT_EQ(state->stop_at(), -1);
-      EXPECT_FALSE(state->has_origin());
-    }
-  }
+  const auto nothing = SuccessorsState(told.job, kNow);
+  EXPECT_EQ(nothing->save_at_size(), 0);
+  EXPECT_EQ(nothing->move_at(), -1);
+  EXPECT_EQ(nothing->stop_at(), -1);
+  EXPECT_FALSE(nothing->has_origin());
+  told.job.saving.TakeOver({7});
+  told.job.leasing.TakeOver(6, /*move_at=*/7, *told.job.plan, kNow);
+  const auto state = SuccessorsState(told.job, kNow);
+  ASSERT_EQ(state->save_at_size(), 1);
+  EXPECT_EQ(state->save_at(0), 7);
+  EXPECT_EQ(state->move_at(), 7);
 }
 
 using test::Fleet;

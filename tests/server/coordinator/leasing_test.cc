@@ -81,7 +81,7 @@ TEST(Leasing, APartitionIsOneWorkersWhateverBecomesOfThem) {
         job.Lose(PeerName(victim->first), rng.NextBelow(2) == 0);
       }
       job.leasing.DirectMove(version + 1, rng.NextBelow(3) > 0, job.members, now);
-      job.leasing.OnVersion(version, false, job.members);
+      job.leasing.OnVersion(version, false, job.members, {});
       std::map<int, int> ordered;
       for (const auto& [peer, worker] : job.members.workers) {
         for (const auto& [partition, from] : job.OrdersOf(peer)) ++ordered[partition];
@@ -106,7 +106,7 @@ TEST(Leasing, ALostWorkersPartitionsGoToTheOthersAtOnce) {
     EXPECT_EQ(lease.from, 5);
   }
   EXPECT_EQ(job.leasing.first_loss(), "b: of a reason");
-  job.leasing.OnVersion(6, false, job.members);
+  job.leasing.OnVersion(6, false, job.members, {});
   EXPECT_EQ(job.leasing.first_loss(), "") << "it was made good";
 }
 
@@ -144,9 +144,9 @@ TEST(Leasing, WhoJoinsGetsPartitionsAtTheNextVersionThatIsSaved) {
   EXPECT_FALSE(job.leasing.DirectMove(3, /*may=*/false, job.members, 0));
   EXPECT_TRUE(job.leasing.DirectMove(4, true, job.members, 0));
   EXPECT_TRUE(job.leasing.DirectMove(4, true, job.members, 0)) << "asked again";
-  job.leasing.OnVersion(3, false, job.members);
+  job.leasing.OnVersion(3, false, job.members, {});
   EXPECT_TRUE(job.OrdersOf("b").empty());
-  EXPECT_TRUE(job.leasing.OnVersion(4, false, job.members).orders);
+  EXPECT_TRUE(job.leasing.OnVersion(4, false, job.members, {}).orders);
   const auto orders = job.OrdersOf("b");
   EXPECT_EQ(orders.size(), 3u);
   for (const auto& [partition, from] : orders) {
@@ -171,7 +171,7 @@ TEST(Leasing, WhoIsToldToLeaveLetsGoAndIsReleased) {
     EXPECT_EQ(released(), !carries) << "its state moves with a version that is saved";
     if (!carries) continue;
     EXPECT_TRUE(job.leasing.DirectMove(4, true, job.members, 0));
-    job.leasing.OnVersion(4, false, job.members);
+    job.leasing.OnVersion(4, false, job.members, {});
     EXPECT_TRUE(released());
     EXPECT_EQ(job.OrdersOf("a").size(), 6u);
   }
@@ -199,7 +199,7 @@ TEST(Leasing, WhileClaimsAreCollectedNobodyGetsALease) {
   for (int p = 0; p < kLeasedPartitions - 1; ++p) {
     job.members.workers["a"].hello.add_claims()->set_partition(p);
   }
-  job.leasing.TakeOver(0, -1, 0);
+  job.leasing.TakeOver(0, -1, {}, 0);
   job.Join("b");
   EXPECT_TRUE(job.leasing.collects_claims());
   EXPECT_EQ(job.Holders().count(""), 6u);
@@ -245,7 +245,7 @@ struct Workers {
 Workers AskedWorkers() {
   Workers workers;
   workers.claims.AskUntil(kUntil);
-  workers.claims.TakeOver(kVersion);
+  workers.claims.TakeOver(kVersion, kVersion + 1);
   return workers;
 }
 
@@ -256,7 +256,7 @@ TEST(LeaseRecovery, NobodyIsAskedUnlessToldSo) {
   workers.claims.AskUntil(kUntil);
   EXPECT_TRUE(workers.claims.pending());
   EXPECT_FALSE(workers.Settle(kUntil)) << "chunk 0 is not back";
-  workers.claims.TakeOver(kVersion);
+  workers.claims.TakeOver(kVersion, kVersion + 1);
   workers.claims.Forget();
   EXPECT_FALSE(workers.Settle(kUntil));
 }

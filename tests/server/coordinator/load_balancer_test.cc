@@ -46,9 +46,9 @@ TEST(LoadBalancer, AStragglersPartitionGoesToOneWhoIsDoneForOneRound) {
   ASSERT_EQ(table.helpers().size(), 1u);
   EXPECT_EQ(table.helpers().at(0).worker, "b");
   EXPECT_EQ(table.helpers().at(0).round, 7);
-  table.Settle(7);
+  table.Settle(7, 6);
   EXPECT_EQ(table.helpers().size(), 1u);
-  table.Settle(8);
+  table.Settle(8, 7);
   EXPECT_TRUE(table.helpers().empty());
   EXPECT_FALSE(AssignHelpers({0, 1, 2}, 8, takers, &table)) << "nobody is idle";
   EXPECT_TRUE(AssignHelpers({0, 1}, 8, takers, &table));

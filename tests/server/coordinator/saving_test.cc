@@ -151,7 +151,7 @@ JobPlan SomePlan() {
 TEST(Saving, WithoutASettingNothingIsDue) {
   const JobPlan plan = SomePlan();
   for (int64_t version = 1; version <= plan.rounds(); ++version) {
-    EXPECT_FALSE(IsSaveDue(Never(), plan, version, 0, version * 3600 * kSecond));
+    EXPECT_FALSE(IsSaveDue(Never(), plan, {version - 1, version}, 0, version * 3600 * kSecond));
   }
 }
 
@@ -166,11 +166,23 @@ TEST(Saving, EachSettingAsksForItsVersionsAndAllOfThemForAny) {
     const bool by_rounds = version % 5 == 0;
     const bool by_epochs = last.ends_epoch && (last.epoch + 1) % 3 == 0;
     const bool by_best = plan.EvaluatedEpoch(version) >= 0;
-    EXPECT_EQ(IsSaveDue(rounds, plan, version, 0, 0), by_rounds) << version;
-    EXPECT_EQ(IsSaveDue(epochs, plan, version, 0, 0), by_epochs) << version;
-    EXPECT_EQ(IsSaveDue(best, plan, version, 0, 0), by_best) << version;
-    EXPECT_EQ(IsSaveDue(all, plan, version, 0, 0), by_rounds || by_epochs || by_best);
+    EXPECT_EQ(IsSaveDue(rounds, plan, {version - 1, version}, 0, 0), by_rounds) << version;
+    EXPECT_EQ(IsSaveDue(epochs, plan, {version - 1, version}, 0, 0), by_epochs) << version;
+    EXPECT_EQ(IsSaveDue(best, plan, {version - 1, version}, 0, 0), by_best) << version;
+    EXPECT_EQ(IsSaveDue(all, plan, {version - 1, version}, 0, 0),
+              by_rounds || by_epochs || by_best);
   }
+}
+
+// With a delay, rounds at the front of an epoch start together, and only the last of them can be
+// saved.
+TEST(Saving, AMultipleThatCannotBeSavedIsSavedWithTheNextRoundThatCan) {
+  const JobPlan plan = test::DelayedJob(2).plan();
+  Experiment::CheckpointOptions options = Never();
+  options.every_rounds = 2;
+  EXPECT_TRUE(IsSaveDue(options, plan, plan.RoundsFrom(0), 0, 0)) << "version 3, in place of 2";
+  EXPECT_TRUE(IsSaveDue(options, plan, plan.RoundsFrom(1), 0, 0)) << "version 4";
+  EXPECT_FALSE(IsSaveDue(options, plan, plan.RoundsFrom(2), 0, 0)) << "version 5";
 }
 
 TEST(Saving, MinutesCountFromTheLastCheckpoint) {
@@ -180,10 +192,10 @@ TEST(Saving, MinutesCountFromTheLastCheckpoint) {
   MembershipTracker membership(1, "here", {}, 0);
   Saving saving(options, -1, 0);
   saving.CountFrom(1000 * kSecond);
-  EXPECT_FALSE(saving.Direct(plan, 1, false, &membership, 1149 * kSecond));
-  EXPECT_TRUE(saving.Direct(plan, 1, false, &membership, 1150 * kSecond));
-  EXPECT_FALSE(saving.Direct(plan, 2, false, &membership, 1299 * kSecond));
-  EXPECT_TRUE(saving.Direct(plan, 2, false, &membership, 1300 * kSecond));
+  EXPECT_FALSE(saving.Direct(plan, 0, false, &membership, 1149 * kSecond));
+  EXPECT_TRUE(saving.Direct(plan, 0, false, &membership, 1150 * kSecond));
+  EXPECT_FALSE(saving.Direct(plan, 1, false, &membership, 1299 * kSecond));
+  EXPECT_TRUE(saving.Direct(plan, 1, false, &membership, 1300 * kSecond));
 }
 
 constexpr TimeUs kLimit = 60 * kSecond;

@@ -52,11 +52,27 @@ TEST(LeaseTable, WhatMovesIsHandedOverUntilItsRoundHasClosed) {
     EXPECT_EQ(lease.from, lease.worker == "b" ? 8 : 0);
     EXPECT_EQ(lease.before, lease.worker == "b" ? "a" : "");
   }
-  table.Settle(8);
+  table.Settle(8, 7);
   EXPECT_EQ(std::count_if(table.leases().begin(), table.leases().end(),
                           [](const auto& lease) { return lease.before == "a"; }),
             2);
-  table.Settle(9);
+  table.Settle(9, 8);
+  for (const auto& lease : table.leases()) EXPECT_TRUE(lease.before.empty());
+}
+
+// With a delay, another chunk may still lack a contribution of the former worker.
+TEST(LeaseTable, AFormerWorkerIsNeededUntilNoRoundBeforeTheMoveIsOpenAnywhere) {
+  LeaseTable table(2);
+  table.Begin({"a"}, 0);
+  SpreadLeases({{"a", 0}, {"b", 0}}, 10, &table);
+  table.Settle(11, /*oldest_open=*/9);
+  EXPECT_TRUE(table.Lose("a", 9));
+  for (const auto& lease : table.leases()) {
+    if (lease.worker == "b") {
+      EXPECT_EQ(lease.from, 9);
+    }
+  }
+  table.Settle(12, 10);
   for (const auto& lease : table.leases()) EXPECT_TRUE(lease.before.empty());
 }
 
@@ -166,7 +182,7 @@ TEST(LeaseTable, WhoHasHelpedContributesUntilTheRoundHasClosedEverywhere) {
   LeaseTable table(2);
   table.Begin({"a", "b"}, 0);
   ASSERT_TRUE(AssignHelpers({0}, 4, {{"b", 10}}, &table));
-  table.Settle(5);
+  table.Settle(5, 4);
   SpreadLeases({{"b", 10}}, 5, &table);
   const LeaseTable told = LeaseTable::FromWire(table.ToWire());
   for (const LeaseTable* known : {&std::as_const(table), &told}) {
@@ -188,7 +204,7 @@ TEST(LeaseTable, AnyHistoryKeepsEveryPartitionWithOneWorker) {
     table.Begin({"w0"}, 0);
     int named = 1;
     for (int64_t version = 1; version < 40; ++version) {
-      table.Settle(version);
+      table.Settle(version, version - 1);
       const auto takers = [&] {
         Takers all;
         for (const auto& [name, block_ms] : workers) all.push_back({name, block_ms});

@@ -9,10 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "server/replicas/replicator.h"
+#include "tests/common/job/small_job.h"
 
 namespace kumo {
 namespace {
 
+const JobPlan kKeptPlan = test::DelayedJob(0).plan();
 constexpr size_t kReplicaNumbers = 3;
 constexpr int kWindow = 100;
 
@@ -29,7 +31,7 @@ std::vector<Message> Messages(int chunk, int64_t version, Replicator* replicator
   const Version sent = VersionOf({{Version::kStart, FilledArray(static_cast<float>(version))},
                                   {Version::kWeights, FilledArray(20)},
                                   {Version::kFirstSlot, FilledArray(30)}});
-  (replicator ? *replicator : own).Send(chunk, version, sent, nullptr, &context);
+  (replicator ? *replicator : own).Send(chunk, version, version - 1, sent, nullptr, &context);
   std::vector<Message> messages;
   for (ServerAction& action : context.actions) {
     messages.push_back(std::move(std::get<SendAction>(action).message));
@@ -38,7 +40,8 @@ std::vector<Message> Messages(int chunk, int64_t version, Replicator* replicator
 }
 
 void AddAll(const std::vector<Message>& messages, ReplicaStore* store) {
-  for (const Message& message : messages) ASSERT_TRUE(store->Add(message, kReplicaNumbers).ok());
+  for (const Message& message : messages)
+    ASSERT_TRUE(store->Add(message, kReplicaNumbers, kKeptPlan).ok());
 }
 
 std::vector<int64_t> Kept(const ReplicaStore& store, int chunk) {
@@ -58,6 +61,28 @@ TEST(ReplicaStore, KeepsTheNewestVersionAndTheWeightsOfTheOneBefore) {
   std::memcpy(&start, versions.at(6)->arrays.at(Version::kStart).bytes.data(), sizeof start);
   EXPECT_EQ(start, 6);
   EXPECT_TRUE(store.Find(1).empty());
+}
+
+// With a delay of one round, contributions to rounds up to the one after the newest version may
+// come from versions up to three before it.
+TEST(ReplicaStore, WithADelayMoreVersionsAreKeptAndAllOfThemAreNeeded) {
+  const JobPlan plan = test::DelayedJob(1).plan();
+  ReplicaStore store, lacks_one;
+  for (int64_t version = 0; version < 6; ++version) {
+    for (const Message& message : Messages(0, version)) {
+      ASSERT_TRUE(store.Add(message, kReplicaNumbers, plan).ok());
+      if (version == 3) continue;
+      ASSERT_TRUE(lacks_one.Add(message, kReplicaNumbers, plan).ok());
+    }
+  }
+  EXPECT_EQ(Kept(store, 0), (std::vector<int64_t>{2, 3, 4, 5}));
+  const Result<ReplicaStore::Newest> newest = store.Unpack(0, plan);
+  ASSERT_TRUE(newest.ok());
+  ASSERT_EQ(newest->versions.size(), 4u);
+  EXPECT_EQ(newest->versions.at(2).start->data()[0], 2);
+  EXPECT_TRUE(newest->versions.at(4).slots.empty());
+  EXPECT_EQ(newest->versions.at(5).slots.size(), 1u);
+  EXPECT_EQ(lacks_one.Unpack(0, plan).status().code(), StatusCode::kDataLoss);
 }
 
 TEST(ReplicaStore, AVersionThatHasNotAllArrivedDoesNotCount) {
@@ -94,10 +119,10 @@ TEST(ReplicaStore, AVersionThatComesAgainWithoutItsSlotsIsComplete) {
   without_slots.pop_back();
   for (Message& message : without_slots) message.header.set_arrays(2);
   ReplicaStore store;
-  ASSERT_TRUE(store.Add(whole[2], kReplicaNumbers).ok());
+  ASSERT_TRUE(store.Add(whole[2], kReplicaNumbers, kKeptPlan).ok());
   AddAll(without_slots, &store);
   EXPECT_EQ(Kept(store, 0), (std::vector<int64_t>{1}));
-  ASSERT_TRUE(store.Add(whole[2], kReplicaNumbers).ok());  // late
+  ASSERT_TRUE(store.Add(whole[2], kReplicaNumbers, kKeptPlan).ok());  // late
   EXPECT_EQ(Kept(store, 0), (std::vector<int64_t>{1}));
 }
 
@@ -106,11 +131,13 @@ TEST(ReplicaStore, WhatDoesNotFitIsRefused) {
     Message message = Messages(0, 1).front();
     change(&message);
     ReplicaStore store;
-    return store.Add(message, kReplicaNumbers).code() == StatusCode::kInvalidArgument;
+    return store.Add(message, kReplicaNumbers, kKeptPlan).code() == StatusCode::kInvalidArgument;
   };
   EXPECT_FALSE(refused([](Message*) {}));
   EXPECT_TRUE(refused([](Message* m) { m->payload.bytes = m->payload.bytes.first(8); }));
   EXPECT_TRUE(refused([](Message* m) { m->header.set_round(-1); }));
+  EXPECT_TRUE(refused([](Message* m) { m->header.set_round(kKeptPlan.rounds() + 1); }));
+  EXPECT_TRUE(refused([](Message* m) { m->header.set_round(INT64_MAX); }));
   EXPECT_TRUE(refused([](Message* m) { m->header.set_version_array(-1); }));
   EXPECT_TRUE(refused([](Message* m) { m->header.set_version_array(99); }));
   EXPECT_TRUE(refused([](Message* m) { m->header.set_arrays(0); }));
@@ -180,10 +207,10 @@ TEST(Replicator, AWindowIsOnItsWayAndTheOthersFollowInOrder) {
     for (Message& message : Messages(chunk, 1, &replicator)) sent.push_back(std::move(message));
   }
   EXPECT_EQ(sent.size(), 6u) << "two versions of three arrays";
-  EXPECT_TRUE(replicator.IsSending(9, 1));
+  EXPECT_TRUE(replicator.IsSending(9));
+  EXPECT_FALSE(replicator.IsSending(10));
   // A version that waits and is made obsolete by later ones is not sent.
   EXPECT_TRUE(Messages(9, 3, &replicator).empty());
-  EXPECT_FALSE(replicator.IsSending(9, 1));
   std::vector<std::pair<int, int64_t>> there;
   for (size_t i = 0; i < sent.size(); ++i) {
     StepContext context;
@@ -219,13 +246,14 @@ TEST(ReplicaFetch, AsksForAWindowAtATimeInOrder) {
     EXPECT_LE(asked.size(), answered + 3);
     ASSERT_LT(answered, asked.size()) << "nothing more is asked for";
     const int chunk = asked[answered++];
-    for (const Message& message : Messages(chunk, 0)) ASSERT_TRUE(fetch.OnMessage(message).ok());
+    for (const Message& message : Messages(chunk, 0))
+      ASSERT_TRUE(fetch.OnMessage(message, kKeptPlan).ok());
     Message ack;
     ack.header.set_type(wire::ACK);
     ack.header.set_acknowledges(wire::FETCH_REPLICA);
     ack.header.set_chunk(chunk);
     ack.header.set_versions(1);
-    ASSERT_TRUE(fetch.OnMessage(ack).ok());
+    ASSERT_TRUE(fetch.OnMessage(ack, kKeptPlan).ok());
   }
   EXPECT_EQ(asked, (std::vector<int>{5, 6, 7, 8, 9, 10, 11, 12, 13, 14}));
 }
@@ -240,7 +268,7 @@ struct Fetching {
     ack.header.set_chunk(7);
     ack.header.set_round(newest);
     ack.header.set_versions(versions);
-    ASSERT_TRUE(fetch.OnMessage(ack).ok());
+    ASSERT_TRUE(fetch.OnMessage(ack, kKeptPlan).ok());
   }
   ReplicaFetch fetch;
 };
@@ -255,7 +283,7 @@ TEST(ReplicaFetch, IsCompleteWhenAllThatTheHolderNamesIsThere) {
     for (const int64_t version : {3, 4}) {
       EXPECT_FALSE(f.fetch.complete());
       for (const Message& message : Messages(7, version)) {
-        ASSERT_TRUE(f.fetch.OnMessage(message).ok());
+        ASSERT_TRUE(f.fetch.OnMessage(message, kKeptPlan).ok());
       }
     }
     if (!answer_first) f.Answer(4, 2);
@@ -276,7 +304,8 @@ TEST(ReplicaFetch, SaysWhenNothingWasKept) {
 
 TEST(ReplicaFetch, RefusesWhatWasNotAskedFor) {
   Fetching f;
-  EXPECT_EQ(f.fetch.OnMessage(Messages(8, 1).front()).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(f.fetch.OnMessage(Messages(8, 1).front(), kKeptPlan).code(),
+            StatusCode::kInvalidArgument);
 }
 
 }  // namespace

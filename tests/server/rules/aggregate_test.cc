@@ -137,6 +137,7 @@ TEST(Aggregate, PlainContributionsGiveTheSameBitsAtEveryLevel) {
 }
 
 TEST(Aggregate, AddsInTheOrderGivenToTheBit) {
+  int by_order = 0;
   for (uint64_t seed = 0; seed < 30; ++seed) {
     const size_t n = kLengths[seed % kLengths.size()];
     Round round(n, 5, seed);
@@ -152,12 +153,13 @@ TEST(Aggregate, AddsInTheOrderGivenToTheBit) {
     std::vector<float> sum(n, 0.0f);
     Accumulate(round.contributions, sum);
     ASSERT_EQ(sum, expected);
-    // And the order matters, so this test can fail.
+    // And the order matters, unless contributions have no number in common (topk).
     std::swap(round.contributions[0], round.contributions[3]);
     std::vector<float> swapped(n, 0.0f);
     Accumulate(round.contributions, swapped);
-    EXPECT_TRUE(n <= 1000 || swapped != expected);
+    by_order += swapped != expected;
   }
+  EXPECT_GT(by_order, 5) << "this test cannot fail";
 }
 
 TEST(Aggregate, TakesTheMeanBySamples) {

@@ -18,6 +18,11 @@ using testing::ElementsAre;
 
 const Chunk kChunk{.index = 4, .server = 0, .segment = Segment::kDecayed, .range = {100, 103}};
 constexpr int kPartitions = 2;
+const JobPlan kCarriedPlan = [] {
+  test::Job job = test::DelayedJob(0);
+  job.experiment.sync.partitions = kPartitions;
+  return job.plan();
+}();
 
 Message PutMessage(int64_t version, int partition, float value) {
   return StateMessage(wire::PUT_STATE, kChunk, version, partition, 0,
@@ -38,7 +43,7 @@ std::vector<SendAction> Sent(const StepContext& context) {
 }
 
 TEST(CarriedStates, WhoKeepsAStateIsToldWhenTheRoundOfItsVersionHasClosed) {
-  CarriedStates states(kChunk, kPartitions, 1);
+  CarriedStates states(kChunk, &kCarriedPlan, 1);
   StepContext context;
   const auto put = [&](const char* from, int64_t version, int partition, uint64_t request) {
     Message message = PutMessage(version, partition, 1);
@@ -69,7 +74,7 @@ TEST(CarriedStates, WhoKeepsAStateIsToldWhenTheRoundOfItsVersionHasClosed) {
 }
 
 TEST(CarriedStates, AStateThatCameLateIsAcknowledgedAndKeptByNobody) {
-  CarriedStates states(kChunk, kPartitions, 1);
+  CarriedStates states(kChunk, &kCarriedPlan, 1);
   for (const int64_t version : {5, 8}) {
     StepContext context;
     ASSERT_TRUE(states.Put("worker/a/1", PutMessage(version, 0, 1), true, 6, true, &context).ok());
@@ -82,7 +87,7 @@ TEST(CarriedStates, AStateThatCameLateIsAcknowledgedAndKeptByNobody) {
 }
 
 TEST(CarriedStates, WhoWaitsForAStateGetsItWhenItIsPut) {
-  CarriedStates states(kChunk, kPartitions, 1);
+  CarriedStates states(kChunk, &kCarriedPlan, 1);
   EXPECT_FALSE(states.Asks("worker/old/1", Asking(7, 1, true), 6).value());
   EXPECT_FALSE(states.Asks("worker/new/1", Asking(7, 1, true), 6).value());  // its next owner
   EXPECT_FALSE(states.Asks("worker/gone/1", Asking(7, 0, true), 6).value());
@@ -100,7 +105,7 @@ TEST(CarriedStates, WhoWaitsForAStateGetsItWhenItIsPut) {
 
 // Nobody has it any more: whoever asks goes on without, and so does the snapshot.
 TEST(CarriedStates, AStateThatNobodyWaitsForIsLost) {
-  CarriedStates states(kChunk, kPartitions, 1);
+  CarriedStates states(kChunk, &kCarriedPlan, 1);
   StepContext context;
   ASSERT_TRUE(states.Put("worker/a/1", PutMessage(6, 0, 1), true, 6, false, &context).ok());
   EXPECT_FALSE(states.IsComplete(6));
@@ -117,7 +122,7 @@ TEST(CarriedStates, AStateThatNobodyWaitsForIsLost) {
 }
 
 TEST(CarriedStates, WhatBelongsToOlderVersionsIsDropped) {
-  CarriedStates states(kChunk, kPartitions, 1);
+  CarriedStates states(kChunk, &kCarriedPlan, 1);
   StepContext context;
   for (const int64_t version : {6, 7}) {
     for (int p = 0; p < kPartitions; ++p) {
@@ -134,7 +139,7 @@ TEST(CarriedStates, WhatBelongsToOlderVersionsIsDropped) {
 TEST(CarriedStates, AChunkOfStatisticsCarriesNothing) {
   Chunk chunk = kChunk;
   chunk.segment = Segment::kStatistics;
-  CarriedStates states(chunk, kPartitions, 1);
+  CarriedStates states(chunk, &kCarriedPlan, 1);
   EXPECT_TRUE(states.IsComplete(3));
   StepContext context;
   EXPECT_EQ(states.Put("worker/a/1", PutMessage(6, 0, 1), true, 6, false, &context).code(),
@@ -153,7 +158,7 @@ TEST(CarriedStates, ASnapshotGivesThemBackHoweverItIsCut) {
                       nullptr,
                       std::span(numbers).subspan(begin - 99, end - begin)};
   };
-  CarriedStates states(kChunk, kPartitions, 1);
+  CarriedStates states(kChunk, &kCarriedPlan, 1);
   states.Restore({6, {piece(0, 99, 101), piece(0, 101, 104), piece(1, 100, 103)}});
   EXPECT_TRUE(states.IsComplete(6));
   for (int p = 0; p < kPartitions; ++p) {

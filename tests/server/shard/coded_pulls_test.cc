@@ -172,7 +172,7 @@ TEST(CodedPulls, TheVersionBeforeIsCodedTooWhenVersionsAreTakenOver) {
     return version;
   };
   ShardChunk taken_over(chunk, &math);
-  ASSERT_TRUE(taken_over.Begin(3, filled(0.1f), filled(0.3f)).ok());
+  ASSERT_TRUE(taken_over.Begin({{2, filled(0.3f)}, {3, filled(0.1f)}}).ok());
   for (const auto& [version, number] : {std::pair(2, 0.3f), std::pair(3, 0.1f)}) {
     StepContext context;
     const Message pull = PullMessage(chunk.index, version);

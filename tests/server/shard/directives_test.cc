@@ -5,10 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/common/job/loss_and_accuracy.h"
+#include "tests/common/job/small_job.h"
 
 namespace kumo {
 namespace {
+
+const JobPlan kDirectedPlan = test::DelayedJob(0).plan();
 
 MetricSums Sums(int64_t samples, double loss) {
   return test::SumsOf(samples, loss, static_cast<double>(samples / 2));
@@ -22,12 +24,12 @@ TEST(Directives, AVersionIsSeenWithTheSumsOfItsRoundAlone) {
         context->Do(RoundClosedAction{});
         return Directive{.save = version == 4};
       },
-      3);
+      &kDirectedPlan);
   StepContext context;
   // In floating point, in another order, the sum would be 0.
-  directives.Note(2, Sums(8, 1));
-  directives.Note(0, Sums(2, 1e17));
-  directives.Note(1, Sums(4, -1e17));
+  directives.Note(3, 2, Sums(8, 1));
+  directives.Note(3, 0, Sums(2, 1e17));
+  directives.Note(3, 1, Sums(4, -1e17));
   directives.Observe(4, &context);
   directives.Observe(5, &context);
   ASSERT_EQ(seen.size(), 2u);
@@ -45,7 +47,8 @@ TEST(Directives, AVersionIsSeenWithTheSumsOfItsRoundAlone) {
 
 TEST(Directives, NoMoreOfThemAreKeptThanVersionsAre) {
   Directives directives(
-      [](int64_t, const MetricSums&, StepContext*) { return Directive{.save = true}; }, 1);
+      [](int64_t, const MetricSums&, StepContext*) { return Directive{.save = true}; },
+      &kDirectedPlan);
   StepContext context;
   for (int64_t version = 0; version < 100; ++version) {
     directives.Observe(version, &context);
@@ -58,9 +61,10 @@ TEST(Directives, NoMoreOfThemAreKeptThanVersionsAre) {
 }
 
 TEST(Directives, WhatWasSaidComesBackFromAnotherServer) {
-  Directives directives([](int64_t, const MetricSums&, StepContext*) { return Directive(); }, 1);
+  Directives directives([](int64_t, const MetricSums&, StepContext*) { return Directive(); },
+                        &kDirectedPlan);
   wire::CoordinatorState state;
-  state.set_save(true);
+  state.add_save_at(8);
   state.set_stop_at(8);
   state.set_move_at(9);
   directives.Adopt(7, state);
@@ -71,6 +75,44 @@ TEST(Directives, WhatWasSaidComesBackFromAnotherServer) {
   EXPECT_FALSE(said.move);
   ASSERT_TRUE(said.state);
   EXPECT_EQ(said.state->stop_at(), 8);
+}
+
+// With a delay, workers may still pull versions before chunk 0's, and act on what was said with
+// them.
+TEST(Directives, WithADelayThoseOfEarlierVersionsComeBackToo) {
+  const JobPlan plan = test::DelayedJob(2).plan();
+  Directives directives([](int64_t, const MetricSums&, StepContext*) { return Directive(); },
+                        &plan);
+  wire::CoordinatorState state;
+  state.add_save_at(7);  // the epoch's end: said with version 4
+  state.set_stop_at(6);  // said with version 3
+  state.set_move_at(-1);
+  directives.Adopt(5, state);
+  EXPECT_TRUE(directives.At(0, 4).save);
+  EXPECT_FALSE(directives.At(0, 4).stop);
+  EXPECT_TRUE(directives.At(0, 3).stop);
+  EXPECT_FALSE(directives.At(0, 5).save) << "no round starts from it";
+  EXPECT_TRUE(directives.At(0, 5).state);
+}
+
+// Contributions to a later round may come before the last ones to an earlier round.
+TEST(Directives, WithADelayTheSumsOfEachRoundStayApart) {
+  const JobPlan plan = test::DelayedJob(1).plan();
+  std::vector<int64_t> samples;
+  Directives directives(
+      [&](int64_t, const MetricSums& metrics, StepContext*) {
+        samples.push_back(metrics.samples);
+        return Directive();
+      },
+      &plan);
+  StepContext context;
+  directives.Note(3, 0, Sums(4, 1));
+  directives.Note(4, 0, Sums(8, 1));
+  directives.Note(3, 1, Sums(4, 1));
+  directives.Observe(4, &context);
+  directives.Note(4, 1, Sums(8, 1));
+  directives.Observe(5, &context);
+  EXPECT_EQ(samples, (std::vector<int64_t>{8, 16}));
 }
 
 }  // namespace

@@ -6,12 +6,14 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "tests/common/job/small_job.h"
 
 namespace kumo {
 namespace {
 
 using testing::HasSubstr;
 
+const JobPlan kSavedPlan = test::DelayedJob(0).plan();
 const Chunk kChunks[] = {{.index = 0, .range = {0, 40}}, {.index = 1, .range = {40, 70}}};
 
 FloatArray RandomFloats(int64_t numbers, Rng* rng) {
@@ -50,26 +52,28 @@ ShardSnapshot Cut(const ShardSnapshot& whole, Rng* rng) {
   return cut;
 }
 
-TEST(GatheredSnapshot, EveryArrayOfAVersionComesBackHoweverTheChunksAreCut) {
+TEST(GatheredSnapshots, EveryArrayOfAVersionComesBackHoweverTheChunksAreCut) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Rng rng(seed, RngPurpose::kTest);
     for (const bool apart : {false, true}) {
       const int slots = static_cast<int>(rng.NextBelow(Optimiser::kMaxSlots + 1));
       std::vector<Version> versions;
-      GatheredSnapshot gathered;
+      GatheredSnapshots gathered;
       for (const Chunk& chunk : kChunks) {
         versions.push_back(RandomVersion(chunk, apart, slots, &rng));
-        gathered.Add(chunk, 9, versions.back());
+        gathered.Add(chunk, 9, versions.back(), {}, kSavedPlan);
       }
       EXPECT_EQ(gathered.chunks(), 2);
-      EXPECT_EQ(gathered.version(), 9);
+      EXPECT_EQ(gathered.oldest(), 9);
       const SaveAction save = gathered.Take();
       EXPECT_EQ(save.attempt, 0);
-      EXPECT_FALSE(gathered.version());
+      EXPECT_FALSE(gathered.oldest());
       const ShardSnapshot cut = Cut(save.snapshot, &rng);
       for (int c = 0; c < 2; ++c) {
-        const Result<Version> back = RestoredVersion(cut, kChunks[c]);
-        ASSERT_TRUE(back.ok()) << back.status().message();
+        const auto restored = RestoredVersions(cut, kChunks[c], kSavedPlan);
+        ASSERT_TRUE(restored.ok()) << restored.status().message();
+        ASSERT_EQ(restored->size(), 1u);
+        const Version* const back = &restored->at(9);
         EXPECT_EQ(Numbers(back->start), Numbers(versions[c].start));
         EXPECT_EQ(Numbers(back->weights), Numbers(versions[c].weights));
         EXPECT_EQ(back->weights == back->start, !apart);
@@ -82,27 +86,67 @@ TEST(GatheredSnapshot, EveryArrayOfAVersionComesBackHoweverTheChunksAreCut) {
   }
 }
 
-TEST(GatheredSnapshot, WeightsThatAreMissingAreNamed) {
+TEST(GatheredSnapshots, WeightsThatAreMissingAreNamed) {
   Rng rng(1, RngPurpose::kTest);
-  GatheredSnapshot gathered;
-  gathered.Add(kChunks[0], 9, RandomVersion(kChunks[0], true, 1, &rng));
+  GatheredSnapshots gathered;
+  gathered.Add(kChunks[0], 9, RandomVersion(kChunks[0], true, 1, &rng), {}, kSavedPlan);
   const Status status =
-      RestoredVersion(gathered.Take().snapshot, {.index = 7, .range = {30, 50}}).status();
+      RestoredVersions(gathered.Take().snapshot, {.index = 7, .range = {30, 50}}, kSavedPlan)
+          .status();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_THAT(status.message(), HasSubstr("10 of the 20 weights of chunk 7"));
 }
 
-TEST(GatheredSnapshot, OneThatIsStartedAnewHasNothingOfTheOneBefore) {
+TEST(GatheredSnapshots, OneThatIsStartedAnewHasNothingOfTheOneBefore) {
   Rng rng(1, RngPurpose::kTest);
-  GatheredSnapshot gathered;
-  gathered.Add(kChunks[0], 9, RandomVersion(kChunks[0], false, 0, &rng));
+  GatheredSnapshots gathered;
+  gathered.Add(kChunks[0], 9, RandomVersion(kChunks[0], false, 0, &rng), {}, kSavedPlan);
   gathered.Start(11, /*attempt=*/3);
-  EXPECT_EQ(gathered.version(), 11);
+  EXPECT_EQ(gathered.oldest(), 11);
   EXPECT_EQ(gathered.chunks(), 0);
-  gathered.Add(kChunks[1], 11, RandomVersion(kChunks[1], false, 0, &rng));
+  gathered.Add(kChunks[1], 11, RandomVersion(kChunks[1], false, 0, &rng), {}, kSavedPlan);
   const SaveAction save = gathered.Take();
   EXPECT_EQ(save.attempt, 3);
   EXPECT_EQ(save.snapshot.arrays.size(), 1u);
+}
+
+TEST(GatheredSnapshots, WithADelayTheStartsOfLaterRoundsAreSavedAndComeBack) {
+  const JobPlan plan = test::DelayedJob(2).plan();
+  Rng rng(1, RngPurpose::kTest);
+  std::map<int64_t, Version> earlier;
+  for (const int64_t version : {2, 3, 4}) {
+    earlier[version] = RandomVersion(kChunks[0], /*apart=*/true, 0, &rng);
+  }
+  const Version newest = RandomVersion(kChunks[0], false, 1, &rng);
+  GatheredSnapshots gathered;
+  gathered.Add(kChunks[0], 5, newest, earlier, plan);
+  const auto back = RestoredVersions(Cut(gathered.Take().snapshot, &rng), kChunks[0], plan);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  ASSERT_EQ(back->size(), 3u) << "round 5 starts from version 3";
+  EXPECT_EQ(Numbers(back->at(3).start), Numbers(earlier.at(3).start));
+  EXPECT_EQ(Numbers(back->at(4).start), Numbers(earlier.at(4).start));
+  EXPECT_EQ(Numbers(back->at(5).start), Numbers(newest.start));
+  EXPECT_EQ(back->at(5).slots.size(), 1u);
+  // Nothing is on its way over the end of an epoch.
+  gathered.Add(kChunks[0], 7, newest, earlier, plan);
+  EXPECT_EQ(gathered.Take().snapshot.arrays.size(), 2u);
+}
+
+// A chunk may be saved at two versions before another one has reached the first of them.
+TEST(GatheredSnapshots, TwoAreGatheredApartAndTheOlderOneGoesFirst) {
+  const JobPlan plan = test::DelayedJob(1).plan();
+  Rng rng(1, RngPurpose::kTest);
+  GatheredSnapshots gathered;
+  const Version version = RandomVersion(kChunks[0], false, 0, &rng);
+  gathered.Add(kChunks[0], 8, version, {}, plan);
+  gathered.Add(kChunks[0], 9, version, {}, plan);
+  EXPECT_EQ(gathered.oldest(), 8);
+  EXPECT_EQ(gathered.chunks(), 1);
+  gathered.Add(kChunks[1], 8, RandomVersion(kChunks[1], false, 0, &rng), {}, plan);
+  EXPECT_EQ(gathered.chunks(), 2);
+  EXPECT_EQ(gathered.Take().snapshot.version, 8);
+  EXPECT_EQ(gathered.oldest(), 9);
+  EXPECT_EQ(gathered.chunks(), 1);
 }
 
 }  // namespace

@@ -23,14 +23,15 @@ class ReplicaSenderTest : public testing::Test {
       : map_(job_.spec.layout, 1, job_.experiment.cluster.chunk_kib * 1024),
         math_(Math(job_, map_)),
         chunk_(map_.chunks()[0], &math_),
-        directives_([](int64_t, const MetricSums&, StepContext*) { return Directive(); }, 3) {
+        directives_([](int64_t, const MetricSums&, StepContext*) { return Directive(); },
+                    &math_.plan()) {
     const size_t numbers = chunk_.chunk().range.size();
     const auto version = [&](int slots) {
       std::map<int, FloatArray> arrays;
       for (int i = 0; i < Version::kFirstSlot + slots; ++i) arrays[i] = MakeArray(numbers);
       return VersionOf(arrays);
     };
-    EXPECT_TRUE(chunk_.Begin(3, version(1), version(0)).ok());
+    EXPECT_TRUE(chunk_.Begin({{2, version(0)}, {3, version(1)}}).ok());
   }
 
   static RoundMath Math(const Job& job, const ShardMap& map) {
@@ -68,7 +69,7 @@ class ReplicaSenderTest : public testing::Test {
   const RoundMath math_;
   ShardChunk chunk_;
   Directives directives_;
-  ReplicaSender copies_{/*index=*/0, /*servers=*/2, /*chunk_bytes=*/2048};
+  ReplicaSender copies_{/*index=*/0, /*servers=*/2, /*chunk_bytes=*/2048, job_.plan()};
 };
 
 TEST_F(ReplicaSenderTest, AVersionIsSentWholeWithSlotsThatNoRoundWritesTo) {
@@ -116,15 +117,15 @@ TEST_F(ReplicaSenderTest, WhatIsMadeWaitsForTheVersionBefore) {
 
 TEST_F(ReplicaSenderTest, AnotherHolderGetsTheVersionBeforeOnceAndWithoutSlots) {
   StepContext nobody_lacks_it;
-  copies_.SendPrevious(chunk_, &nobody_lacks_it);
+  copies_.SendEarlier(chunk_, &nobody_lacks_it);
   EXPECT_TRUE(nobody_lacks_it.actions.empty());
   copies_.StartOver();
   StepContext again, previous, once_more;
-  copies_.SendAgain(chunk_, directives_, &again);
+  copies_.SendAll(chunk_, directives_, &again);
   EXPECT_EQ(Arrays(again).size(), 3u);
-  copies_.SendPrevious(chunk_, &previous);
+  copies_.SendEarlier(chunk_, &previous);
   EXPECT_THAT(Arrays(previous), ElementsAre(std::pair(2, 0), std::pair(2, 1)));
-  copies_.SendPrevious(chunk_, &once_more);
+  copies_.SendEarlier(chunk_, &once_more);
   EXPECT_TRUE(once_more.actions.empty());
 }
 

@@ -103,7 +103,7 @@ class ServerPair {
     waiting.erase(waiting.begin() + static_cast<ptrdiff_t>(i));
     if (rng_.NextBelow(10) == 0) return;
     const Range range = Chunks()[message.header.chunk()].range;
-    ASSERT_TRUE(stores_[server].Add(message, range.size()).ok());
+    ASSERT_TRUE(stores_[server].Add(message, range.size(), shards_.job().plan()).ok());
     if (rng_.NextBelow(10) > 0) shards_.Acknowledge(server, message.header);
   }
   void Collect() {

@@ -108,13 +108,13 @@ TEST_F(LeasesTest, AHelpersPartitionIsNeitherTheTargetWhenDoneNorClaimed) {
   leases_.Find(0)->round = 1;
   EXPECT_EQ(leases_.TargetRound(), 3);
   wire::Hello hello;
-  leases_.Claim(OpenRequests(1), std::nullopt, &hello);
+  leases_.Claim(OpenRequests(1, 1), std::nullopt, &hello);
   ASSERT_EQ(hello.claims_size(), 1);
   EXPECT_EQ(hello.claims(0).partition(), 1);
 }
 
 TEST_F(LeasesTest, WhatIsOnItsWayOfAPartitionThatWasHereIsSaidInTheHello) {
-  OpenRequests requests(1);
+  OpenRequests requests(1, 1);
   for (const int chunk : {0, 1}) {
     for (const int partition : {1, 2}) {
       Message put;

@@ -46,7 +46,7 @@ std::set<uint64_t> Numbers(const std::vector<const OpenRequest*>& requests) {
 }
 
 TEST(OpenRequests, WhatIsAskedForIsOpenForOneRound) {
-  OpenRequests requests(kWindow);
+  OpenRequests requests(kWindow, 1);
   const uint64_t pull = requests.Add(1, Ask(wire::PULL, 0, 3, wire::WEIGHTS, 7));
   const uint64_t other = requests.Add(1, Ask(wire::PULL, 0, 3, wire::START, 7));
   ASSERT_NE(requests.Find(1, AnswerTo(pull)), nullptr);
@@ -64,7 +64,7 @@ TEST(OpenRequests, WhatIsAskedForIsOpenForOneRound) {
 }
 
 TEST(OpenRequests, AnAnswerIsToldByItsNumberAndItsServer) {
-  OpenRequests requests(kWindow);
+  OpenRequests requests(kWindow, 1);
   std::set<uint64_t> numbers;
   for (const wire::Vector vector : {wire::START, wire::WEIGHTS}) {
     const uint64_t number = requests.Add(1, Ask(wire::PULL, 0, 3, vector, 7));
@@ -82,7 +82,7 @@ TEST(OpenRequests, AnAnswerIsToldByItsNumberAndItsServer) {
 }
 
 TEST(OpenRequests, ANumberThatIsDoneWithIsNeverGivenAgain) {
-  OpenRequests requests(kWindow);
+  OpenRequests requests(kWindow, 1);
   uint64_t newest = 0;
   std::vector<uint64_t> over;
   const auto ask = [&](wire::Type type) {
@@ -104,7 +104,7 @@ TEST(OpenRequests, ANumberThatIsDoneWithIsNeverGivenAgain) {
 }
 
 TEST(OpenRequests, WhatIsHeldIsOpenUntilItsNumberIsDropped) {
-  OpenRequests requests(kWindow);
+  OpenRequests requests(kWindow, 1);
   const uint64_t push = requests.Add(1, Ask(wire::PUSH, 2, 1, 0, 4));
   const uint64_t other = requests.Add(1, Ask(wire::PUSH, 2, 3, 0, 4));
   EXPECT_EQ(requests.Send(0).size(), 2u);
@@ -123,7 +123,7 @@ TEST(OpenRequests, WhatIsHeldIsOpenUntilItsNumberIsDropped) {
 }
 
 TEST(OpenRequests, AreKnownAndForgottenByTypeAndPartition) {
-  OpenRequests requests(kWindow);
+  OpenRequests requests(kWindow, 1);
   requests.Add(0, Ask(wire::GET_STATE, 2, 0, 1, 5));
   requests.Add(1, Ask(wire::GET_STATE, 2, 1, 0, 5));
   requests.Add(1, Ask(wire::PUSH, 2, 1, 0, 4));
@@ -140,7 +140,7 @@ TEST(OpenRequests, AreKnownAndForgottenByTypeAndPartition) {
 }
 
 TEST(OpenRequests, AreRepeatedMoreAndMoreRarelyUntilAnswered) {
-  OpenRequests requests(kWindow);
+  OpenRequests requests(kWindow, 1);
   requests.Add(0, Ask(wire::PUSH, 0, 0, 0, 1));
   EXPECT_GT(requests.NextDue(), TimeUs{1} << 60) << "it has to be sent first";
   EXPECT_EQ(requests.Send(100 * kSecond).size(), 1u);
@@ -159,7 +159,7 @@ TEST(OpenRequests, AreRepeatedMoreAndMoreRarelyUntilAnswered) {
 // A server that answers at all will come to the rest: what a slow network brings one after the
 // other is not asked for twice.
 TEST(OpenRequests, AreNotRepeatedWhileTheServerAnswersOthers) {
-  OpenRequests requests(kWindow);
+  OpenRequests requests(kWindow, 1);
   for (int server : {0, 1}) {
     for (int chunk = 0; chunk < 10; ++chunk) {
       requests.Add(server, Ask(wire::PULL, 0, 2 * chunk + server, wire::START, 1));
@@ -178,7 +178,7 @@ TEST(OpenRequests, AreNotRepeatedWhileTheServerAnswersOthers) {
 
 // Scenario: 30 states are held, each repeated and acknowledged every 40 s, and one was lost.
 TEST(OpenRequests, WhatIsHeldAndAnsweredForEverDelaysNothingElse) {
-  OpenRequests requests(kWindow);
+  OpenRequests requests(kWindow, 1);
   for (int chunk = 0; chunk < 30; ++chunk) requests.Add(0, Ask(wire::PUT_STATE, 0, chunk, 0, 1));
   EXPECT_EQ(requests.Send(0).size(), 30u);
   for (uint64_t number = 1; number <= 29; ++number) {
@@ -195,7 +195,7 @@ TEST(OpenRequests, WhatIsHeldAndAnsweredForEverDelaysNothingElse) {
 // --- Windows.
 
 TEST(OpenRequests, AWindowOfEachKindIsOnItsWayAndTheOthersFollowInOrder) {
-  OpenRequests requests(4);
+  OpenRequests requests(4, 1);
   std::vector<uint64_t> pushes;
   std::vector<uint64_t> pulls;
   for (int chunk = 0; chunk < 10; ++chunk) {
@@ -225,7 +225,7 @@ TEST(OpenRequests, NothingIsLostAndNoWindowIsExceeded) {
     std::mt19937_64 random(seed);
     const auto draw = [&](uint64_t n) { return static_cast<int>(random() % n); };
     constexpr int kSmall = 3;
-    OpenRequests requests(kSmall);
+    OpenRequests requests(kSmall, 1);
     constexpr std::array kTypes = {wire::PUSH, wire::PULL, wire::GET_STATE};
     std::map<std::pair<int, wire::Type>, std::deque<uint64_t>> at;  // sent, not answered
     std::set<uint64_t> open;

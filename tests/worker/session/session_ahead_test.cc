@@ -11,6 +11,8 @@
 namespace kumo {
 namespace {
 
+using test::AnswerAll;
+using test::RunUntilItTrains;
 using test::Script;
 using test::SmallSettings;
 
@@ -22,21 +24,6 @@ SessionSettings Ahead(CodecId push_codec = CodecId::kFp32) {
   settings.experiment.sync.overlap = 1;
   settings.experiment.sync.push_codec = push_codec;
   return settings;
-}
-
-// Partition 0 is about to train round 0, which begins with the initial weights.
-void RunUntilItTrains(Script* script) {
-  script->Join();
-  script->Order({{0, 0}});
-  ASSERT_TRUE(script->Work());
-  script->RunUntilItTrains();
-}
-void AnswerAll(Script* script) {
-  while (!script->left && !script->sent.empty()) {
-    const auto send = script->sent.front();
-    script->sent.pop_front();
-    script->Answer(send);
-  }
 }
 
 TEST(SessionAhead, EachBlockIsBegunAheadButTheFirstOfAnEpoch) {

@@ -35,6 +35,12 @@ inline Payload Bytes(size_t n) {
   return {zeros, std::span<const std::byte>(*zeros)};
 }
 
+// So many float32 numbers that are all `number`.
+inline Payload Filled(int64_t numbers, float number) {
+  auto floats = std::make_shared<std::vector<float>>(numbers, number);
+  return {floats, std::as_bytes(std::span<const float>(*floats))};
+}
+
 class Script {
  public:
   explicit Script(SessionSettings settings = SmallSettings(), TimeUs start = 0)
@@ -107,7 +113,8 @@ class Script {
         if (map().chunks()[asked.chunk()].frozen() && asked.has_base()) {
           header.set_base(asked.base());
         } else {
-          reply.payload = Bytes(map().chunks()[asked.chunk()].range.size() * 4);
+          reply.payload =
+              Filled(map().chunks()[asked.chunk()].range.size(), static_cast<float>(asked.round()));
         }
         break;
       case wire::GET_STATE:
@@ -218,6 +225,10 @@ class Script {
         installs.emplace_back(install->chunk, install->vector);
         EXPECT_EQ(install->payload.bytes.size(),
                   install->codec->EncodedBytes(map().chunks()[install->chunk].range.size()));
+        if (install->vector == wire::START) {
+          const size_t numbers = map().chunks()[install->chunk].range.size();
+          install->codec->Decode(install->payload.bytes, numbers, 0, {&base[install->chunk], 1});
+        }
       }
       if (auto* adopt = std::get_if<AdoptAction>(&action)) adopted.insert(adopt->partition);
       if (auto* t = std::get_if<TrainAction>(&action)) {
@@ -225,6 +236,8 @@ class Script {
         EXPECT_TRUE(adopted.contains(t->partition)) << "trains before it adopts";
         train = *t;
         trained.emplace_back(t->round.round, t->partition);
+        std::set<float>& from = trained_from.emplace_back();
+        for (const auto& [chunk, version] : base) from.insert(version);
       }
       if (auto* t = std::get_if<TrainAheadAction>(&action)) {
         ExpectIdle();
@@ -263,6 +276,8 @@ class Script {
   std::vector<std::pair<int, wire::Vector>> installs;
   // Round or version, and partition.
   std::vector<std::pair<int64_t, int>> trained, trained_ahead, evaluated;
+  std::map<int, float> base;                  // by chunk: its installed version
+  std::vector<std::set<float>> trained_from;  // the versions that `trained` started from
   std::vector<int> dropped;
   std::set<int> adopted;
   bool initialise = false;
@@ -277,6 +292,22 @@ class Script {
   Session session_;
   int servers_;
 };
+
+// Partition 0 is about to train round 0, which begins with the initial weights.
+inline void RunUntilItTrains(Script* script) {
+  script->Join();
+  script->Order({{0, 0}});
+  ASSERT_TRUE(script->Work());
+  script->RunUntilItTrains();
+}
+
+inline void AnswerAll(Script* script) {
+  while (!script->left && !script->sent.empty()) {
+    const auto send = script->sent.front();
+    script->sent.pop_front();
+    script->Answer(send);
+  }
+}
 
 inline void SayGone(Script* script) {
   wire::Header gone;
