@@ -47,6 +47,7 @@ class Coordinator : public Role {
   Result<bool> OnHello(const PeerName& from, const wire::Hello& hello,
                        StepContext* context) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, StepContext* context) override;
+  void OnHeard(const PeerName& from, TimeUs now) override { job_.membership.OnHeard(from, now); }
   Directive OnVersion(int64_t version, const MetricSums& metrics, StepContext* context) override;
   void TakeOver(int64_t version, const Directive& directive, StepContext* context) override;
   void OnDiskAnswer(const DiskAnswer& answer, StepContext* context) override {

@@ -169,9 +169,11 @@ Effects Leasing::OnVersion(int64_t version, bool stops, const MemberTable& membe
   return Orders();
 }
 
-// Only if partitions carry no state: otherwise the helper's contribution would differ.
-Effects Leasing::HelpStragglers(const std::vector<int>& missing, int64_t round,
-                                const MemberTable& members, const RoundClock& clock, TimeUs now) {
+// Only if partitions carry no state: otherwise the helper's contribution would differ. A worker
+// whose report is of a later round has computed its contributions: they are on a slow network,
+// which copies of them would make slower still.
+Effects Leasing::HelpStragglers(std::vector<int> missing, int64_t round, const MemberTable& members,
+                                const RoundClock& clock, TimeUs now) {
   const std::vector<Taker> takers = members.Takers(table_);
   const double computing_ms = TypicalRound(table_, takers);
   if (carries_state_ || computing_ms <= 0) return {};
@@ -180,6 +182,10 @@ Effects Leasing::HelpStragglers(const std::vector<int>& missing, int64_t round,
   const double open_ms = ToSeconds(clock.Standstill(now)) * 1e3;
   const bool straggles = open_ms >= std::max(kLeastStraggling, kStraggling * expected_ms);
   if (!straggles && !Buggify(RareWay::kStragglersHelped)) return {};
+  std::erase_if(missing, [&](int partition) {
+    const WorkerMember* const worker = members.Find(table_.leases()[partition].worker);
+    return worker != nullptr && worker->report.round() > round;
+  });
   return AssignHelpers(missing, round, takers, &table_) ? Orders() : Effects();
 }
 

@@ -129,7 +129,7 @@ class Leasing {
   // Chunk 0 has reached a version. stops: the job ends with it.
   Effects OnVersion(int64_t version, bool stops, const MemberTable& members, const JobPlan& plan);
   // missing: partitions that a round waits for.
-  Effects HelpStragglers(const std::vector<int>& missing, int64_t round, const MemberTable& members,
+  Effects HelpStragglers(std::vector<int> missing, int64_t round, const MemberTable& members,
                          const RoundClock& clock, TimeUs now);
 
   // Orders of a worker: its leases.

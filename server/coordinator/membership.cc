@@ -370,6 +370,10 @@ std::optional<MemberEvent> MembershipTracker::OnHeartbeat(const PeerName& from,
   return EventOf(MemberEvent::Kind::kLeaves, from, *worker);
 }
 
+void MembershipTracker::OnHeard(const PeerName& from, TimeUs now) {
+  if (WorkerMember* const worker = members_.Find(from)) worker->seen = now;
+}
+
 // A server that is not ready has lost its shard, unless it is recovering: then it may still get the
 // shard from the next server, and says `lost` if it cannot.
 MemberEvent MembershipTracker::OnServerReport(int index, const wire::ServerReport& report,

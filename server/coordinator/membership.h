@@ -186,6 +186,8 @@ class MembershipTracker {
   // nullopt if the sender is not a worker that takes part.
   std::optional<MemberEvent> OnBye(const PeerName& from, const wire::WorkerReport& report);
 
+  // A worker has sent something.
+  void OnHeard(const PeerName& from, TimeUs now);
   // Time has `passed` since the last call: decides whether silence counts.
   void Listen(TimeUs passed, TimeUs now);
   // The next worker that is gone, cut off, or not cut off any more; nullopt if there are no more.

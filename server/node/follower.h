@@ -46,6 +46,7 @@ class Follower : public Role {
   void RequestStop(const ShardStatus& status, StepContext* context) override;
   TimeUs Tick(const ShardStatus& status, StepContext* context) override;
   // True until the peer has been silent for twice cluster.suspect_after_s.
+  void OnHeard(const PeerName&, TimeUs) override {}
   bool Knows(const PeerName& peer, TimeUs seen, TimeUs now) const override;
   std::string WaitsForProcesses(TimeUs now) const override;
 

@@ -188,7 +188,7 @@ void Rounds::OnTrained(TrainedBlock block, WorkerStepContext* context) {
   if (lease == nullptr) return;
   computation_.PutCarried(std::move(block.carried), context);
   lease->round = computation_.round() + 1;
-  progress_.OnPushed(lease->round, context->now);
+  progress_.OnPushed(leases_.TargetRound(), context->now);
   computation_.TrainAhead(context);
 }
 

@@ -46,7 +46,7 @@ class Progress {
   void OnTraining(TimeUs now);
   void OnTrained(const TrainedBlock& block, TimeUs now);
   void OnTrainedAhead(const TrainedAhead& ahead, TimeUs now);
-  // The last chunk of a block is pushed; `round` is computed next.
+  // The last chunk of a block is pushed; `round` is the next one to compute for some partition.
   void OnPushed(int64_t round, TimeUs now);
   void OnPushAcknowledged(TimeUs now) { acknowledged_ = now; }
   // A chunk of the next version has arrived.

@@ -109,6 +109,18 @@ TEST(Coordinator, ASilentWorkerIsLostAndHasToJoinAgain) {
   EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::HEARTBEAT_REPLY);
 }
 
+// On a slow network its heartbeats wait behind what it pushes.
+TEST(Coordinator, AWorkerOfWhichSomethingIsHeardIsNotSilent) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  for (int second = 0; second < 30; ++second) {
+    fleet.Tick(kSecond);
+    fleet.Heartbeat("worker/a/1");
+    fleet.coordinator->OnHeard("worker/b/1", fleet.now);
+    fleet.coordinator->OnHeard("worker/nobody/1", fleet.now);
+  }
+  EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::HEARTBEAT_REPLY);
+}
+
 TEST(Coordinator, WithoutAWorkerAJobWaitsAWhileForOne) {
   Fleet fleet = Training(SmallJob(), 1, 1);
   fleet.Bye("worker/a/1");
@@ -231,6 +243,26 @@ TEST(Coordinator, WhoIsIdleComputesAStragglersPartitionToo) {
     fleet.Reach(1);
     EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), of_b);
   }
+}
+
+// On a slow network copies of it would take as long again.
+TEST(Coordinator, AContributionThatIsOnItsWayIsNotComputedAgain) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  const auto of_b = Leases(fleet.Heartbeat("worker/b/1", 1, 0, false, /*compute_ms=*/100));
+  wire::Header pushing;
+  pushing.set_type(wire::HEARTBEAT);
+  pushing.mutable_worker_report()->set_compute_ms(100);
+  pushing.mutable_worker_report()->set_round(1);
+  ASSERT_TRUE(fleet.Send("worker/a/1", pushing).ok());
+  wire::ServerReport report;
+  report.set_ready(true);
+  report.set_version(0);
+  for (int p = 0; p < 3; ++p) {
+    if (!of_b.contains(p)) report.add_missing(p);
+  }
+  fleet.Report(0, report);
+  fleet.Tick(5 * kSecond);
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), of_b);
 }
 
 // Stopped for a while in the middle of a block, a worker seems slow when it is back.

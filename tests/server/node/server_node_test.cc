@@ -101,6 +101,19 @@ TEST(ServerNode, OtherJobsStrangersAndOldGenerationsDoNotReachTheShard) {
   EXPECT_TRUE(Find(Sends(node.OnMessage("worker/a/1", initialise(1, 0), 0)), wire::ACK));
 }
 
+TEST(ServerNode, AnyMessageOfAWorkerShowsThatItIsThere) {
+  const Job job = JobOn(1);
+  ServerNode node = Node(job, 0);
+  const PeerName worker = "worker/a/1";
+  (void)node.OnMessage(worker, WorkerHello(job, "a"), 0);
+  (void)node.OnMessage(worker, Stamped(job, test::PullMessage(0, 0)), 7 * kSecond);
+  Message status;
+  status.header.set_type(wire::STATUS);
+  const auto sends = Sends(node.OnMessage("client/1", status, 8 * kSecond));
+  ASSERT_EQ(sends.size(), 1u);
+  EXPECT_EQ(sends[0].message.header.job_status().workers(0).seen_seconds_ago(), 1);
+}
+
 TEST(ServerNode, AnybodyMayAskForTheStatus) {
   const Job job = JobOn(1);
   ServerNode node = Node(job, 0);
