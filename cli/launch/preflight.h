@@ -70,8 +70,8 @@ void CheckFinalModel(const Experiment& experiment, int64_t parameters, FileSyste
                      Preflight* result);
 
 // Checks that network.initial_weights, if set, is a checkpoint or a file of tensors, unless the job
-// resumes from a checkpoint of its own. On several hosts, where this machine may lack the weights,
-// only the format is checked, by the ending of the name.
+// resumes from a checkpoint of its own. If the job has several hosts, this machine may lack the
+// weights: then only the format is checked, by the file name's ending.
 void CheckInitialWeights(const Experiment& experiment, FileSystem* files, Preflight* result);
 
 // Notes idle processes: workers beyond the partitions, servers beyond the chunks.

@@ -58,7 +58,7 @@ class Topk2bitCodec final : public Codec {
     const Topk2bitCodec* codec = nullptr;
     std::span<float> residual;
     std::span<std::byte> out;
-    // What is sent of each group, one group after the other.
+    // Selected numbers, group by group.
     std::vector<uint16_t> positions;
     std::vector<float> values;
   };

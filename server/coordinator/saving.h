@@ -43,9 +43,8 @@
 
 namespace kumo {
 
-// Whether the settings ask for a checkpoint after `rounds`, of which at most the last one can be
-// saved. since: time of the last checkpoint, or of the start of training
-// (checkpoint.every_minutes).
+// Whether the settings ask for a checkpoint after `rounds`. Only the last of them can be saved.
+// since: time of the last checkpoint, or of the start of training (checkpoint.every_minutes).
 bool IsSaveDue(const Experiment::CheckpointOptions& options, const JobPlan& plan, Range rounds,
                TimeUs since, TimeUs now);
 
@@ -199,7 +198,7 @@ class Saving {
   void OnVersion(int64_t version) {
     directed_.erase(directed_.begin(), directed_.upper_bound(version));
   }
-  // What a former coordinator has directed.
+  // Versions that a former coordinator has directed to be saved.
   void TakeOver(std::set<int64_t> directed) { directed_ = std::move(directed); }
   // Progress of the job at `version`; without effect unless the version is being saved.
   void SetProgress(int64_t version, const checkpoint::Progress& progress) {

@@ -63,8 +63,7 @@ Status ReplicaStore::Add(const Message& message, size_t elements, const JobPlan&
     }
     const int64_t oldest = plan.OldestKept(newest);
     std::erase_if(versions, [&](const auto& entry) { return entry.first < oldest; });
-    // Workers may still pull the versions before, but no chunk goes on from them: drops their
-    // slots.
+    // Workers may still pull earlier versions, but the rule continues from the newest: drops slots.
     for (auto& [number, kept] : versions) {
       if (number >= newest || !kept.complete()) continue;
       DropSlots(&kept);

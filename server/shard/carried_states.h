@@ -3,9 +3,9 @@
 // saved (PUT_STATE), for the snapshot and for the worker that computes the partition next
 // (GET_STATE).
 //
-// A state belongs to a version. States of the chunk's version and of later ones are kept: a worker
-// may be some rounds ahead of the chunk's last contribution, as many as can be open, and its state
-// must not overwrite the state that a snapshot of the current version still waits for.
+// A state belongs to a version. States of the chunk's version and of later versions are kept: a
+// worker may be ahead of the chunk's last contribution by all open rounds, and its state must not
+// overwrite a state that a snapshot of the current version still waits for.
 //
 // Owned by a Shard, one for each chunk; one thread.
 #pragma once

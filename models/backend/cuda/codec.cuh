@@ -22,7 +22,7 @@ KUMO_FORMULA double RootOf(double x) { return sqrt(x); }
 
 namespace kumo::cuda {
 
-// The job of which `group` is one.
+// Job that contains `group`.
 __device__ inline const EncodeJob& JobOf(const EncodeJob* jobs, int count, int64_t group) {
   int low = 0;
   for (int high = count; high - low > 1;) {
