@@ -124,9 +124,13 @@ Result<Measured> Measure(const Arguments& arguments) {
     measured.parameters = Number(answer, "parameters");
     measured.minibatch = static_cast<int>(Number(answer, "minibatch"));
     measured.step_s = Number(answer, "step_s");
-    for (const auto& value : answer.fields().at("codecs").list_value().values()) {
+    const auto codecs = answer.fields().find("codecs");
+    if (codecs == answer.fields().end()) continue;
+    for (const auto& value : codecs->second.list_value().values()) {
       const Struct& codec = value.struct_value();
-      measured.codecs.push_back({.name = codec.fields().at("codec").string_value(),
+      const auto name = codec.fields().find("codec");
+      if (name == codec.fields().end()) continue;
+      measured.codecs.push_back({.name = name->second.string_value(),
                                  .push_bytes = Number(codec, "push_bytes"),
                                  .pull_bytes = Number(codec, "pull_bytes"),
                                  .speed = {.step_s = measured.step_s,
