@@ -292,8 +292,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
   line.AddFlag("memory", "Print the memory that a worker and a server need, and exit",
                &arguments.memory);
   line.AddOption("speed", "SECONDS", {.min = 0, .max = 3600, .min_excluded = true},
-                 "Train for so long without servers, measure codecs, print the durations as JSON, "
-                 "and exit",
+                 "Training time of a measurement without servers, in seconds: then measure codecs, "
+                 "print the durations as JSON, and exit",
                  &arguments.speed_s, "not measured");
   line.AddOption("servers", "N", {.min = 1, .max = kMaxServers},
                  "With --check and --memory: number of servers", &arguments.servers,

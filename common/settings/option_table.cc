@@ -354,10 +354,10 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(sync.overlap), .unit = "minibatches", .allowed = Between(0, 1000000),
        .effect = kOrder,
        .also = "delay double_buffering fragment_sync_delay async_communication overlap_comm",
-       .help = "Minibatches that a partition trains while contributions are exchanged; 0: it waits "
-               "for the exchange. Block mode: of a block, less than sync.block; they count in the "
-               "weights, not in the training figures. Gradient mode: a delay in rounds, at most 8: "
-               "gradients are of the weights so many rounds before"},
+       .help = "Minibatches that a partition trains during an exchange; 0: the partition waits for "
+               "the exchange. Block mode: less than sync.block; these minibatches count in the "
+               "weights, not in the training figures. Gradient mode: the delay of gradients in "
+               "rounds, at most 8"},
       {KUMO_SETTING(sync.warmup_samples), .unit = "samples", .allowed = Between(0, kAnyCount),
        .effect = kRounds, .also = "warmup warm_up",
        .help = "Warm-up of block mode: samples that are trained in gradient mode and full "

@@ -118,7 +118,7 @@ void Coordinator::TakeOver(int64_t version, const Directive& directive, StepCont
   job_.ending.FinishAt(job_.progress.stops_at());
   job_.manifests.TakeOver(*directive.state);
   job_.saving.CountFrom(context->now);
-  job_.ending.TakeOver(version, directive, job_.plan->rounds(), &job_.saving);
+  job_.ending.TakeOver(version, *directive.state, job_.plan->rounds(), &job_.saving);
   job_.leasing.TakeOver(version, directive.state->move_at(), *job_.plan, context->now);
   Apply(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(),
                                   context->now),

@@ -203,8 +203,8 @@ bool Ending::HasEnded(int64_t version, int64_t rounds, bool evaluated,
   return done || stop_.IsReachedBy(checkpoints.last());
 }
 
-void Ending::TakeOver(int64_t version, const Directive& directive, int64_t rounds, Saving* saving) {
-  const wire::CoordinatorState& state = *directive.state;
+void Ending::TakeOver(int64_t version, const wire::CoordinatorState& state, int64_t rounds,
+                      Saving* saving) {
   if (state.stop_at() >= version) stop_.StopAt(state.stop_at());
   saving->TakeOver({state.save_at().begin(), state.save_at().end()});
   // Files that the other servers have saved of it are of a generation that is over.

@@ -197,9 +197,9 @@ class Ending {
   // to. evaluated: no epoch waits for its evaluation.
   bool HasEnded(int64_t version, int64_t rounds, bool evaluated, const Checkpoints& checkpoints);
 
-  // The job goes on from the directive of a former coordinator for the round that starts from
-  // `version`.
-  void TakeOver(int64_t version, const Directive& directive, int64_t rounds, Saving* saving);
+  // The job goes on from the decisions of a former coordinator, made with `version`.
+  void TakeOver(int64_t version, const wire::CoordinatorState& state, int64_t rounds,
+                Saving* saving);
   // A server's snapshots are lost, and those of the others are of a generation that is over.
   void LoseSnapshots(int64_t rounds, Saving* saving);
   void GoBack() { stop_.Forget(); }
