@@ -1,5 +1,6 @@
 #include "worker/training/contribution.h"
 
+#include <string>
 #include <utility>
 
 namespace kumo {
@@ -105,6 +106,15 @@ std::vector<Payload> Contribution::payloads() const {
     payloads.push_back(encoding.code.empty() ? Payload() : Payload{memory_, encoding.code});
   }
   return payloads;
+}
+
+Status BadNumberError(const Contribution::BadNumber& bad, int64_t round, int partition,
+                      const ParameterLayout& layout) {
+  const int tensor = layout.TensorAt(bad.position);
+  return OutOfRange("round " + std::to_string(round) + ", partition " + std::to_string(partition) +
+                    ": tensor " + (tensor < 0 ? "?" : layout.tensors()[tensor].name) +
+                    " has become " + bad.codec->DescribeMisfit() +
+                    "; try a lower schedule.learning_rate");
 }
 
 }  // namespace kumo

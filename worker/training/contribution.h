@@ -11,7 +11,9 @@
 #include <span>
 #include <vector>
 
+#include "common/base/status.h"
 #include "common/job/job_plan.h"
+#include "common/job/parameter_layout.h"
 #include "common/job/shard_map.h"
 #include "models/backend/backend.h"
 #include "worker/session/actions.h"
@@ -76,5 +78,9 @@ class Contribution {
   std::deque<Part> parts_;                          // a deque: the backend keeps pointers into it
   bool coding_ = false;
 };
+
+// The error of a contribution with a bad element: OutOfRange names round, partition and tensor.
+Status BadNumberError(const Contribution::BadNumber& bad, int64_t round, int partition,
+                      const ParameterLayout& layout);
 
 }  // namespace kumo

@@ -11,6 +11,7 @@
 #include "data/data_summary.h"
 #include "data/open_datasets.h"
 #include "models/network.h"
+#include "worker/training/metric_settings.h"
 
 namespace kumo {
 
@@ -78,28 +79,6 @@ std::string HowToFit(DataReader reader, const Fields& fields, const Fields& want
 
 constexpr int64_t kMostClasses = int64_t{1} << 30;
 
-Status CheckMetric(const char* key, const std::string& metric, const Experiment& experiment,
-                   const MetricList& metrics) {
-  if (metrics.Find(metric) != nullptr) return OkStatus();
-  return InvalidArgument(std::string(key) + " = " + metric + ", but the metrics of " +
-                         experiment.network.file + " are " + metrics.Names() + "; set " + key +
-                         " to one of these metrics, or declare " + metric +
-                         " in the loss (docs/networks.md)");
-}
-
-Status CheckMetrics(const Experiment& experiment, const MetricList& metrics,
-                    int64_t validation_samples) {
-  if (const std::string& best = experiment.checkpoint.best; !best.empty()) {
-    KUMO_RETURN_IF_ERROR(CheckMetric("checkpoint.best", best, experiment, metrics));
-  }
-  if (experiment.job.patience == 0) return OkStatus();
-  if (validation_samples == 0) {
-    return InvalidArgument("job.patience = " + std::to_string(experiment.job.patience) +
-                           ", but there is no validation set; give one or set job.patience = 0");
-  }
-  return CheckMetric("job.patience_metric", experiment.job.patience_metric, experiment, metrics);
-}
-
 Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& network,
                        const OpenedJob& job) {
   const Dataset& train = *job.datasets.train;
@@ -137,8 +116,9 @@ Result<OpenedJob> OpenJob(const Experiment& experiment, const model::Network& ne
   KUMO_ASSIGN_OR_RETURN(job.rooms, MinibatchRooms::Of(experiment, job.datasets.train->size(),
                                                       job.datasets.validation->size()));
   KUMO_ASSIGN_OR_RETURN(job.net, Net::Make(network, job.rooms.largest(), job.backend.get()));
-  KUMO_RETURN_IF_ERROR(
-      CheckMetrics(experiment, job.net->metrics(), job.datasets.validation->size()));
+  KUMO_RETURN_IF_ERROR(CheckMetricSettings(experiment, job.net->metrics(),
+                                           job.datasets.validation->size(), experiment.network.file,
+                                           "in the loss (docs/networks.md)"));
   KUMO_RETURN_IF_ERROR(ConnectData(experiment, job));
   job.optimiser = MakeOptimiser(experiment.optimiser);
   KUMO_ASSIGN_OR_RETURN(job.spec, SpecOf(experiment, network, job));

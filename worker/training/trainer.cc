@@ -8,6 +8,7 @@
 
 #include "models/backend/memory_ledger.h"
 #include "worker/training/initial_weights.h"
+#include "worker/training/step_position.h"
 
 namespace kumo {
 
@@ -174,10 +175,7 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, const OnCoded& on_
   } else {
     KUMO_RETURN_IF_ERROR(contribution.Finish());
     if (const auto bad = contribution.first_bad()) {
-      return OutOfRange("round " + std::to_string(train.round.round) + ", partition " +
-                        std::to_string(train.partition) + ": tensor " + TensorAt(bad->position) +
-                        " has become " + bad->codec->DescribeMisfit() +
-                        "; try a lower schedule.learning_rate");
+      return BadNumberError(*bad, train.round.round, train.partition, spec_.layout);
     }
     block.contributions = contribution.payloads();
   }
@@ -271,11 +269,6 @@ void Trainer::FinishMinibatch(bool steps, PartitionArrays::Arrays* carried) {
   }
 }
 
-std::string Trainer::TensorAt(int64_t position) const {
-  const int tensor = spec_.layout.TensorAt(position);
-  return tensor < 0 ? "?" : spec_.layout.tensors()[tensor].name;
-}
-
 Result<MetricSums> Trainer::Evaluate(const EvaluateAction& evaluate) {
   DeviceArray<float>& vector = evaluate.vector == wire::START ? base_ : evaluated_;
   return EvaluateRange(shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition),
@@ -339,10 +332,7 @@ StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
   step.streams = {experiment.job.seed, static_cast<uint64_t>(partition),
                   static_cast<uint64_t>(round.round), static_cast<uint64_t>(computed)};
   step.optimiser = job.optimiser.get();
-  // All partitions advance together: the position counts the samples of all of them.
-  const int64_t position =
-      std::min(round.first_sample + int64_t{minibatch.minibatch} * sync.minibatch * sync.partitions,
-               round.first_sample + round.samples.size());
+  const int64_t position = StepPosition(experiment, round, minibatch.minibatch);
   step.undecayed.learning_rate = job.schedule->RateAt(position, minibatch.samples);
   step.undecayed.momentum = job.schedule->MomentumAt(position, minibatch.samples);
   step.undecayed.step = minibatch.minibatch + 1;

@@ -116,7 +116,6 @@ class Trainer : public TrainingEngine {
   // Queues the end of a minibatch, whose gradients are there.
   void FinishMinibatch(bool steps, PartitionArrays::Arrays* carried);
   Result<MetricSums> EvaluateRange(Range samples, float* weights);
-  std::string TensorAt(int64_t position) const;
   void Clear(DeviceArray<float>* array);
   // Numbers of the weights that are trained, at the front of the layout.
   int64_t TrainedNumbers() const;
