@@ -240,6 +240,10 @@ Result<std::unique_ptr<ClassSampling>> SamplingOf(const Experiment::Data& data,
 Status Show(const Arguments& arguments) {
   KUMO_ASSIGN_OR_RETURN(const Experiment experiment,
                         ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ)));
+  if (experiment.worker.OwnsModel()) {
+    return FailedPrecondition("worker.command = " + experiment.worker.command +
+                              ": that program has the job's data, and this one does not know them");
+  }
   KUMO_ASSIGN_OR_RETURN(Contents contents, ReadContents(experiment.data));
   const DataSurvey& survey = contents.survey;
   const bool refuses = experiment.data.damaged == DamagedImages::kRefuse;

@@ -38,6 +38,10 @@ std::string SetIn(const Struct& report, const std::string& name,
 
 std::vector<std::string> CheckData(const JobArguments& args, const PlannedJob& job,
                                    Preflight* result) {
+  if (job.loaded.experiment.worker.OwnsModel()) {
+    result->notes.push_back("--data reads nothing: the program of worker.command has the data");
+    return {};
+  }
   ChildSpec spec;
   spec.command = args.experiment.Forward();
   spec.command.insert(spec.command.begin(), {args.experiment.Binary("kumo-data"), "survey"});

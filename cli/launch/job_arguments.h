@@ -21,10 +21,11 @@ struct JobArguments {
   bool continues = false;            // also from a checkpoint with other settings
   bool verbose = false;              // show all settings
   bool json = false;
-  int columns = 0;  // of tables at most; 0: no limit
+  int columns = 0;      // of tables at most; 0: no limit
+  Variables variables;  // of the environment
 
   explicit JobArguments(const CliEnvironment& environment)
-      : experiment(environment), columns(environment.columns) {}
+      : experiment(environment), columns(environment.columns), variables(environment.variables) {}
   void AddTo(CommandLine* line);
   // Call after parsing: converts options that stand for settings to --set, so that all processes
   // get them.

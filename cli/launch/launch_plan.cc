@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cli/launch/hosts.h"
+#include "cli/launch/worker_program.h"
 #include "common/base/file.h"
 #include "common/settings/option_value.h"
 
@@ -29,12 +30,10 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
   plan.quiet = args.quiet;
   const ExperimentArguments& file = args.job.experiment;
   std::vector<std::string> common = file.Forward();
-  const auto set = [&](const std::string& key, const std::string& value) {
-    common.push_back("--set");
-    common.push_back(key + "=" + value);
-  };
-  set("cluster.servers", WriteValue(servers));
-  set("cluster.workers", std::to_string(experiment.cluster.workers));
+  const std::vector<std::string> planned = {
+      "cluster.servers=" + WriteValue(servers),
+      "cluster.workers=" + std::to_string(experiment.cluster.workers)};
+  for (const std::string& set : planned) common.insert(common.end(), {"--set", set});
   const auto add = [&](ProcessId id, const char* binary, const char* option, std::string value) {
     std::vector<std::string>& command = plan.commands[id];
     command = {file.Binary(binary)};
@@ -55,12 +54,23 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
     command.insert(command.end(), {"--disk", JoinPath(experiment.output.directory, disk)});
   }
   plan.commands[kServer0].insert(plan.commands[kServer0].end(), {"--run", args.run});
+  std::vector<std::string> program;
+  std::vector<std::string> sets = file.sets;
+  sets.insert(sets.end(), planned.begin(), planned.end());
+  if (experiment.worker.OwnsModel()) {
+    KUMO_ASSIGN_OR_RETURN(program, WorkerProgram(experiment, args.job.variables));
+  }
   const std::vector<std::string>& devices = args.job.devices;
   for (int i = 0; i < plan.supervisor.workers; ++i) {
     const ProcessId id{ProcessId::Role::kWorker, i};
+    const std::string device = devices.empty() ? "" : devices[i % devices.size()];
+    if (experiment.worker.OwnsModel()) {
+      plan.commands[id] = program;
+      plan.environment[id] = WorkerEnvironment(file, sets, id.Name(), device, args.job.variables);
+      continue;
+    }
     add(id, "kumo-worker", "--name", id.Name());
-    if (devices.empty()) continue;
-    const std::string& device = devices[i % devices.size()];
+    if (device.empty()) continue;
     plan.commands[id].insert(plan.commands[id].end(), {"--set", "network.device=" + device});
   }
   if (args.hosts.empty()) return plan;

@@ -30,7 +30,7 @@ struct LaunchArguments {
 };
 
 // servers: their addresses. http: address of server 0's status page; "": as the experiment says.
-// The errors of Place for several hosts.
+// The errors of Place for several hosts, and of WorkerProgram.
 Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment& experiment,
                                   const std::vector<std::string>& servers, const std::string& http,
                                   const std::string& log_directory);

@@ -98,7 +98,10 @@ Status Launcher::Start(const ProcessId& id) {
   unlink(TerminationLog(id).c_str());
   ChildSpec spec;
   spec.command = plan_.commands.at(id);
-  spec.environment = {{"KUMO_TERMINATION_LOG", TerminationLog(id)}};
+  if (const auto more = plan_.environment.find(id); more != plan_.environment.end()) {
+    spec.environment = more->second;
+  }
+  spec.environment.emplace_back("KUMO_TERMINATION_LOG", TerminationLog(id));
   // Server 0 shows the progress, so it has the terminal.
   const bool shown = id == kServer0 && !plan_.quiet;
   (shown ? spec.error_file : spec.output_file) = OutputFile(id);

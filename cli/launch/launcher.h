@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/launch/child_process.h"
@@ -22,6 +23,8 @@ struct LaunchPlan {
   SupervisorSettings supervisor;
   // Program and arguments of each process in the supervisor's settings.
   std::map<ProcessId, std::vector<std::string>> commands;
+  // Additions to the environment of a process.
+  std::map<ProcessId, std::vector<std::pair<std::string, std::string>>> environment;
   // Hosts of remote processes, for messages.
   std::map<ProcessId, std::string> hosts;
   // An existing folder. The output of a process goes to <name>.stderr there, except for the stdout

@@ -12,6 +12,7 @@
 
 #include "cli/launch/server_addresses.h"
 #include "cli/launch/supervisor.h"
+#include "cli/launch/worker_program.h"
 #include "common/base/cores.h"
 #include "common/base/memory_budget.h"
 #include "common/base/process/output_lock.h"
@@ -64,18 +65,30 @@ bool CheckFolder(const std::string& setting, const std::string& directory, FileL
   return true;
 }
 
-// Checks that kumo-server and kumo-worker exist.
-void CheckPrograms(const ExperimentArguments& args, Preflight* result) {
+// Checks that kumo-server and the program of the workers exist.
+void CheckPrograms(const JobArguments& args, const Experiment& experiment, Preflight* result) {
+  std::vector<const char*> names = {"kumo-server"};
   bool all = true;
-  for (const char* name : {"kumo-server", "kumo-worker"}) {
-    const std::string path = args.Binary(name);
+  if (experiment.worker.OwnsModel()) {
+    const auto program = WorkerProgram(experiment, args.variables);
+    all = program.ok();
+    if (!all) result->problems.push_back(program.status());
+  } else {
+    names.push_back("kumo-worker");
+  }
+  for (const char* name : names) {
+    const std::string path = args.experiment.Binary(name);
     if (access(path.c_str(), X_OK) == 0) continue;
     all = false;
     result->problems.push_back(FailedPrecondition(
         path +
         " does not exist or cannot be executed; build it, or give its folder with --bin-dir DIR"));
   }
-  if (all) result->passed.push_back("programs in " + args.binary_directory);
+  if (!all) return;
+  result->passed.push_back("programs in " + args.experiment.binary_directory);
+  if (!experiment.worker.OwnsModel()) return;
+  result->passed.push_back("worker   " + experiment.worker.command +
+                           ": its model and its data are not checked");
 }
 
 // Checks that cluster.keys, if set, has the keys of all processes to start here, reading them as
@@ -122,7 +135,7 @@ Status FindWeights(const std::string& path, FileSystem* files) {
 
 void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& size,
                 FileSystem* files, Preflight* result) {
-  CheckPrograms(args.experiment, result);
+  CheckPrograms(args, job.loaded.experiment, result);
   CheckAddresses(job, result);
   CheckKeys(job, result);
   CheckPage(job, result);

@@ -120,6 +120,7 @@ JobSize CheckOn(const std::string& device, bool first, const JobArguments& args,
 }  // namespace
 
 JobSize CheckByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result) {
+  if (job.loaded.experiment.worker.OwnsModel()) return {};
   std::vector<std::string> devices;
   for (int i = 0; i < job.loaded.experiment.cluster.workers && !args.devices.empty(); ++i) {
     const std::string& device = args.devices[i % args.devices.size()];
@@ -140,6 +141,7 @@ JobSize CheckByWorker(const JobArguments& args, const PlannedJob& job, Preflight
 }
 
 JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result) {
+  if (job.loaded.experiment.worker.OwnsModel()) return {};
   ChildSpec spec = WorkerThatSays("--memory", args, job);
   if (!args.devices.empty()) {
     spec.command.insert(spec.command.end(), {"--set", "network.device=" + args.devices.front()});

@@ -1,5 +1,6 @@
 // Worker check: questions about a job that only kumo-worker can answer, as it knows networks, data
-// and devices.
+// and devices. Nobody can answer them for a program with a model of its own (worker.command): the
+// sizes are then unknown.
 #pragma once
 
 #include "cli/launch/job_arguments.h"

@@ -162,6 +162,11 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
   const Experiment& experiment = loaded.experiment;
   std::vector<Status> problems;
   const auto say = [&](const std::string& text) { problems.push_back(FailedPrecondition(text)); };
+  if (experiment.worker.OwnsModel()) {
+    say("worker.command = " + experiment.worker.command +
+        ": the pods' image has kumo-worker only, not this program (docs/pytorch.md)");
+    return problems;
+  }
   for (const std::string& file :
        {experiment.data.text, experiment.data.train_images, experiment.data.train_labels,
         experiment.data.validation_images, experiment.data.validation_labels}) {

@@ -25,6 +25,7 @@ enum class RngPurpose : uint32_t {
   kValidationSplit = 10,
   kClassOrder = 11,
   kRounding = 12,
+  kOwnModel = 13,
 };
 
 // One Philox4x32-10 block: four words from a 128-bit counter and a 64-bit key.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "common/base/address.h"
+#include "common/base/shell_word.h"
 #include "common/settings/parser.h"
 
 namespace kumo {
@@ -28,6 +29,7 @@ class Checker {
       : e_(experiment), origins_(origins), problems_(problems), notes_(notes) {}
 
   void Run() {
+    CheckWorker();
     CheckNetwork();
     CheckData();
     CheckSync();
@@ -64,9 +66,24 @@ class Checker {
     for (const char* key : keys) Note(key, why);
   }
 
+  void CheckWorker() {
+    if (!e_.worker.OwnsModel()) return;
+    const Result<std::vector<std::string>> words = WordsOfCommand(e_.worker.command);
+    if (!words.ok()) {
+      Problem("worker.command", " = " + e_.worker.command + ": " + words.status().message());
+    }
+    if (e_.sync.mode == SyncMode::kBlock && e_.sync.overlap > 0) {
+      Problem("sync.overlap", " = " + std::to_string(e_.sync.overlap) +
+                                  ": a program of worker.command cannot begin a block during an "
+                                  "exchange; set sync.overlap = 0");
+    }
+  }
+
   void CheckNetwork() {
-    if (e_.network.file.empty()) {
-      Problem("network.file", " is not set; set it to the network's text protobuf (*.pbtxt)");
+    if (e_.network.file.empty() && !e_.worker.OwnsModel()) {
+      Problem("network.file",
+              " is not set; set it to the network's text protobuf (*.pbtxt), or worker.command to "
+              "a program that trains a model of its own");
     }
   }
 
@@ -78,6 +95,7 @@ class Checker {
   }
 
   void CheckData() {
+    if (e_.worker.OwnsModel()) return;
     const bool images = TraitsOf(e_.data.reader).samples == SampleKind::kImages;
     const std::string reader = "reader " + WriteValue(e_.data.reader);
     if (!e_.data.crop_area.empty()) CheckRange("data.crop_area", e_.data.crop_area);
@@ -342,7 +360,23 @@ class Checker {
     if (!status.ok()) Problem("http.address", ": " + status.message());
   }
 
+  // The program has its own network, data and local optimiser.
+  void NoteWithoutEffectOnOwnModel() {
+    std::set<std::string, std::less<>> used = {"network.threads", "network.initial_weights",
+                                               "network.initial_names", "network.initial_partial"};
+    // It says how many arrays a partition carries.
+    if (!e_.block.reset_local_state) used.insert("optimiser.type");
+    const bool servers_step = e_.sync.mode == SyncMode::kGradient || e_.sync.warmup_samples > 0;
+    for (const auto& [key, origin] : origins_) {
+      const bool own = key.starts_with("data.") || key.starts_with("network.") ||
+                       key == "sync.minibatch_parts" ||
+                       (key.starts_with("optimiser.") && !servers_step);
+      if (own && !used.contains(key)) Note(key, "worker.command is set: its program decides that");
+    }
+  }
+
   void NoteWithoutEffectOnData() {
+    if (e_.worker.OwnsModel()) return NoteWithoutEffectOnOwnModel();
     const ReaderTraits reads = TraitsOf(e_.data.reader);
     const std::string reader = "data.reader = " + WriteValue(e_.data.reader);
     NoteUnless(reads.label_files || reads.one_text, {"data.train_labels", "data.validation_labels"},

@@ -175,6 +175,12 @@ struct Experiment {
     bool jsonl = true;
   } output;
 
+  struct Worker {         // [worker]
+    std::string command;  // of a program that trains its own model; "": kumo-worker
+
+    bool OwnsModel() const { return !command.empty(); }
+  } worker;
+
   struct Cluster {                     // [cluster]
     std::vector<std::string> servers;  // one address per server: tcp://host:port or ipc://path
     int workers = 2;                   // wait for so many at the start

@@ -92,6 +92,7 @@ constexpr Section kSections[] = {
      "save saving snapshot"},
     {"output", "Progress lines, curves, and the folder of a run's results.",
      "out log logs logging results"},
+    {"worker", "The program of the workers.", "script program entrypoint"},
     {"cluster", "Servers and workers of this run.", "servers workers processes nodes launch"},
     {"http", "The status page and the metrics of this run.",
      "web page metrics prometheus monitoring dashboard"},
@@ -580,6 +581,14 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(output.tensorboard), .also = "tb summary summaries",
        .help = "TensorBoard event files of the curves"},
       {KUMO_SETTING(output.jsonl), .also = "json", .help = "JSON Lines file of the curves"},
+
+      {KUMO_SETTING(worker.command),
+       .allowed = Saying("a program and its arguments, as python3 train.py; a part in single "
+                         "quotes is one argument"),
+       .default_text = "kumo-worker", .also = "script python entrypoint main program train_script",
+       .help =
+           "Command of the workers of a job whose model is their own program's (docs/pytorch.md); "
+           "network.file and the section data are then not needed"},
 
       {KUMO_SETTING(cluster.servers),
        .allowed = Saying("tcp://host:port or ipc://path, separated by commas, at most 64"),

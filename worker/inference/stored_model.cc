@@ -19,6 +19,7 @@
 #include "models/backend/devices.h"
 #include "models/network.h"
 #include "worker/training/initial_weights.h"
+#include "worker/training/job_memory.h"
 #include "worker/training/opened_job.h"
 
 namespace kumo {
@@ -89,11 +90,14 @@ Result<StoredModel> OpenStoredModel(const ModelName& name) {
 Result<model::Network> NetworkOf(const StoredModel& model) {
   const std::string& said = model.manifest.network();
   if (!model.has_experiment_file && said.empty()) {
-    return FailedPrecondition("checkpoint " + model.checkpoint +
-                              " does not contain its network (an older release wrote it, or the "
-                              "network file is long); name its experiment file, and the "
-                              "checkpoint with --checkpoint");
+    return FailedPrecondition(
+        "checkpoint " + model.checkpoint +
+        " does not contain its network (an older release wrote it, the network "
+        "file is long, or a program of worker.command trained it); name its experiment file, and "
+        "the "
+        "checkpoint with --checkpoint");
   }
+  if (model.has_experiment_file) KUMO_RETURN_IF_ERROR(CheckHasNetwork(model.experiment));
   Result<model::Network> network =
       model.has_experiment_file
           ? LoadNetwork(model.experiment.network.file, VocabularyOf(model.manifest))

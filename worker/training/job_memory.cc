@@ -132,7 +132,15 @@ Status JobMemory::CheckWorkerFits() const {
   return room.ok() ? worker.CheckFits(*room) : OkStatus();
 }
 
+Status CheckHasNetwork(const Experiment& experiment) {
+  if (!experiment.worker.OwnsModel()) return OkStatus();
+  return FailedPrecondition("worker.command = " + experiment.worker.command +
+                            ": that program has the job's model and data, and this one knows "
+                            "neither; kumo launch starts it");
+}
+
 Result<model::Network> NetworkOf(const Experiment& experiment) {
+  KUMO_RETURN_IF_ERROR(CheckHasNetwork(experiment));
   const std::string& file = experiment.network.file;
   if (TraitsOf(experiment.data.reader).samples != SampleKind::kTokens || !NeedsVocabulary(file)) {
     return LoadNetwork(file);

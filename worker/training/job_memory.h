@@ -37,8 +37,10 @@ struct MinibatchRooms {
                                    int64_t validation_samples);
 };
 
-// The network in experiment.network.file. Reads a text's vocabulary if the file asks for it. The
-// errors of LoadNetwork and MeasureDatasets.
+// FailedPrecondition if the workers are a program with a model of its own (worker.command).
+Status CheckHasNetwork(const Experiment& experiment);
+// The network in experiment.network.file. Also the error of CheckHasNetwork. Reads a text's
+// vocabulary if the file asks for it. The errors of LoadNetwork and MeasureDatasets.
 Result<model::Network> NetworkOf(const Experiment& experiment);
 
 struct JobMemory {

@@ -18,7 +18,8 @@ class StopSource {
   virtual ~StopSource() = default;
   // Readable while signals are pending for Take. May be polled from any thread.
   virtual int fd() const = 0;
-  // The signals since the last call in order; empty if there were none. Never waits.
+  // The signals since the last call in order, 0 for a request of the process itself; empty if there
+  // were none. Never waits.
   virtual std::vector<int> Take() = 0;
 };
 

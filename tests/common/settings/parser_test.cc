@@ -55,6 +55,27 @@ TEST_F(ParserTest, CommandLineGoesOverFileOverDefault) {
   EXPECT_EQ(loaded.origins.count("sync.partitions"), 0u);
 }
 
+TEST_F(ParserTest, AProgramOfTheUsersNeedsNeitherNetworkNorData) {
+  const std::string command = "[worker]\ncommand = python3 train.py\n";
+  const LoadedExperiment loaded =
+      Load(command + "[data]\nclasses = 1\n[network]\nthreads = 2\nfile = net.pbtxt\n" +
+           "[sync]\nminibatch_parts = 4\n[optimiser]\nmomentum = 0.5\n");
+  EXPECT_THAT(loaded.problems, ElementsAre());
+  EXPECT_TRUE(loaded.experiment.worker.OwnsModel());
+  EXPECT_THAT(loaded.notes, ElementsAre(HasSubstr("data.classes has no effect: worker.command"),
+                                        HasSubstr("network.file has no effect"),
+                                        HasSubstr("optimiser.momentum has no effect"),
+                                        HasSubstr("sync.minibatch_parts has no effect")));
+  // Servers step by the settings of the optimiser.
+  EXPECT_THAT(Load(command + "[sync]\nmode = gradient\n[optimiser]\nmomentum = 0.5\n").notes,
+              ElementsAre());
+  EXPECT_THAT(FirstProblem("[worker]\ncommand = python3 'train.py\n"),
+              AllOf(StartsWith(path_ + ":2: worker.command"), HasSubstr("is not closed")));
+  EXPECT_THAT(FirstProblem(command + "[sync]\noverlap = 3\n"),
+              AllOf(StartsWith(path_ + ":4: sync.overlap = 3"), HasSubstr("set sync.overlap = 0")));
+  EXPECT_THAT(FirstProblem(command + "[sync]\nmode = gradient\noverlap = 3\n"), "");
+}
+
 TEST_F(ParserTest, TheLastOfTwoSetsCounts) {
   const LoadedExperiment loaded = Load(kNetwork, {"sync.block=3", "sync.block=4"});
   ASSERT_THAT(loaded.problems, ElementsAre());
@@ -573,6 +594,7 @@ TEST_F(ExperimentReaderTest, VariablesAreReplacedInEveryPathAndNowhereElse) {
   for (const Option& option : table.options()) {
     if (option.key == "job.name") continue;               // does not allow a '$'
     if (option.key == "network.initial_names") continue;  // wants another setting beside it
+    if (option.key == "worker.command") continue;         // takes any text
     Write("x.conf", "include = net.conf\n" + option.key + " = ${DATA}/x\n");
     const LoadedExperiment loaded = Load("x.conf");
     if (option.base == PathBase::kNone) {

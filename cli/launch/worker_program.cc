@@ -1,0 +1,61 @@
+#include "cli/launch/worker_program.h"
+
+#include <unistd.h>
+
+#include <sstream>
+
+#include "common/base/file.h"
+#include "common/base/shell_word.h"
+
+namespace kumo {
+namespace {
+
+// Path of a program; "" if it cannot be executed.
+std::string FindProgram(const std::string& name, const std::string& path) {
+  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
+  std::istringstream folders(path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string program = JoinPath(folder.empty() ? "." : folder, name);
+    if (access(program.c_str(), X_OK) == 0) return program;
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> WorkerProgram(const Experiment& experiment,
+                                               const Variables& variables) {
+  KUMO_ASSIGN_OR_RETURN(std::vector<std::string> words, WordsOfCommand(experiment.worker.command));
+  const std::string path = FindProgram(words.front(), ValueOf(variables, "PATH"));
+  if (path.empty()) {
+    const bool named = words.front().find('/') != std::string::npos;
+    return FailedPrecondition("worker.command = " + experiment.worker.command + ": " +
+                              words.front() +
+                              (named ? " does not exist or cannot be executed"
+                                     : " is in no folder of PATH; name it by its path"));
+  }
+  words.front() = path;
+  return words;
+}
+
+std::vector<std::pair<std::string, std::string>> WorkerEnvironment(
+    const ExperimentArguments& experiment, const std::vector<std::string>& sets,
+    const std::string& name, const std::string& device, const Variables& variables) {
+  std::string lines;
+  for (const std::string& set : sets) lines += set + "\n";
+  std::string folders = JoinPath(experiment.share, "python");
+  if (const std::string others = ValueOf(variables, "PYTHONPATH"); !others.empty()) {
+    folders += ":" + others;
+  }
+  std::vector<std::pair<std::string, std::string>> environment = {
+      {"KUMO_EXPERIMENT", experiment.file},
+      {"KUMO_SETTINGS", lines},
+      {"KUMO_WORKER_NAME", name},
+      {"PYTHONPATH", folders},
+      {"PYTHONUNBUFFERED", "1"},  // what the program prints is in its log at once
+  };
+  if (!device.empty()) environment.emplace_back("KUMO_DEVICE", device);
+  return environment;
+}
+
+}  // namespace kumo
