@@ -62,7 +62,8 @@ WorkerService::WorkerService(Session session, const Clock* clock, TrainingEngine
       requests_(&tracer_) {
   transport_->AddFd(stops_->fd(), [this] {
     for (int signal : stops_->Take()) {
-      LOG(WARNING) << SignalName(signal) << ": leaves the job";
+      LOG(WARNING) << (signal == 0 ? "its program's request" : SignalName(signal))
+                   << ": leaves the job";
       Perform(session_.Leave(clock_->NowUs()));
     }
   });

@@ -1,0 +1,299 @@
+#include "worker/library/caller_engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "common/job/round_policy.h"
+#include "data/permutation.h"
+#include "models/backend/cpu/cpu_backend.h"
+#include "worker/training/contribution.h"
+#include "worker/training/initial_weights.h"
+#include "worker/training/step_position.h"
+
+namespace kumo {
+namespace {
+
+Payload CopyOf(std::span<const float> numbers) {
+  auto copy = std::make_shared<Buffer<float>>(numbers.size());
+  std::memcpy(copy->data(), numbers.data(), numbers.size_bytes());
+  return {copy, std::as_bytes(std::as_const(*copy).span())};
+}
+
+size_t BytesOf(Range range) { return static_cast<size_t>(range.size()) * sizeof(float); }
+
+}  // namespace
+
+CallerEngine::CallerEngine(const Experiment& experiment, JobSpec spec, Buffer<float> initial,
+                           Schedule schedule, const Clock* clock)
+    : experiment_(experiment),
+      spec_(std::move(spec)),
+      initial_(std::move(initial)),
+      schedule_(std::move(schedule)),
+      clock_(clock),
+      backend_(MakeCpuBackend(experiment.network.threads)),
+      carried_(RoundPolicy(experiment).carried(), &spec_.layout, backend_.get()) {}
+
+Result<std::unique_ptr<CallerEngine>> CallerEngine::Make(const Experiment& experiment, JobSpec spec,
+                                                         Buffer<float> initial,
+                                                         const Clock* clock) {
+  const int epochs = experiment.job.epochs;
+  KUMO_ASSIGN_OR_RETURN(Schedule schedule,
+                        Schedule::Make(experiment.schedule, spec.train_samples, epochs));
+  KUMO_RETURN_IF_ERROR(
+      Schedule::Make(experiment.BlockSchedule(), spec.train_samples, epochs, "block_schedule")
+          .status());
+  return std::unique_ptr<CallerEngine>(new CallerEngine(
+      experiment, std::move(spec), std::move(initial), std::move(schedule), clock));
+}
+
+DeviceArray<float> CallerEngine::MakeVector(const std::string& what) const {
+  return {*backend_, spec_.layout.size(), what};
+}
+
+Status CallerEngine::Attach(const JobShape* shape) {
+  shape_ = shape;
+  base_ = MakeVector("the base weights");
+  weights_ = MakeVector("the weights");
+  gradients_ = MakeVector("the gradients");
+  return backend_->Wait();
+}
+
+Result<InitialWeights> CallerEngine::MakeInitialWeights() {
+  InitialWeights initial;
+  Buffer<float> weights(initial_.size());
+  std::ranges::copy(initial_.span(), weights.data());
+  if (!experiment_.network.initial_weights.empty()) {
+    Result<checkpoint::Origin> origin = TransferWeights(experiment_, spec_.layout, weights.span());
+    if (!origin.ok()) {
+      return FailedPrecondition("network.initial_weights: " + origin.status().message());
+    }
+    initial.origin = *std::move(origin);
+  }
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    initial.chunks.push_back(CopyOf(weights.span().subspan(chunk.range.begin, chunk.range.size())));
+  }
+  return initial;
+}
+
+void CallerEngine::Install(const InstallAction& install) {
+  DeviceArray<float>& vector = install.vector == wire::START ? base_ : evaluated_;
+  if (vector.empty()) vector = MakeVector("the evaluated weights");
+  const Range range = shape_->map.chunks()[install.chunk].range;
+  float* const to = vector.data() + range.begin;
+  if (install.adds) {
+    backend_->DecodeAdd(*install.codec, install.payload.bytes, range.size(), to);
+  } else {
+    backend_->Decode(*install.codec, install.payload.bytes, range.size(), to);
+  }
+}
+
+Result<TrainedBlock> CallerEngine::Train(const TrainAction& train, const OnCoded&) {
+  TrainedBlock block;
+  const TimeUs begin = clock_->NowUs();
+  PartitionArrays::Arrays& carried = carried_.Of(train.partition);
+  const Range samples = shape_->plan.MainSamples(train.round, train.partition);
+  // Tensors that are not handed in keep their values.
+  backend_->Copy(base_.data(), static_cast<size_t>(base_.bytes()), weights_.data());
+  backend_->Zero(gradients_.data(), static_cast<size_t>(gradients_.bytes()));
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
+  if (samples.size() > 0) {
+    KUMO_ASSIGN_OR_RETURN(block.metrics, Ask({.partition = train.partition,
+                                              .round = train.round,
+                                              .epoch = train.round.epoch,
+                                              .samples = samples}));
+  }
+  const TimeUs trained = clock_->NowUs();
+  if (samples.size() == 0) {
+    block.contributions.resize(shape_->map.chunks().size());
+  } else {
+    if (!train.round.local_steps) {
+      StepParameters step;
+      step.clip_norm = experiment_.optimiser.clip_norm;
+      backend_->SetStep(step);
+      backend_->MeasureGradients(gradients_.data(), TrainedNumbers());
+      backend_->ScaleGradients(gradients_.data(), TrainedNumbers());
+    }
+    Contribution contribution(
+        *shape_, train.round, train.partition,
+        {base_.data(), weights_.data(), gradients_.data(), carried.residual.data()},
+        backend_.get());
+    KUMO_RETURN_IF_ERROR(contribution.Finish());
+    if (const auto bad = contribution.first_bad()) {
+      return BadNumberError(*bad, train.round.round, train.partition, spec_.layout);
+    }
+    block.contributions = contribution.payloads();
+  }
+  if (train.save_state) {
+    KUMO_ASSIGN_OR_RETURN(block.carried, carried_.Copies(carried, shape_->map));
+  }
+  block.times.compute_ms = static_cast<double>(trained - begin) * 1e-3;
+  block.times.coding_ms = static_cast<double>(clock_->NowUs() - trained) * 1e-3;
+  return block;
+}
+
+Result<TrainedAhead> CallerEngine::TrainAhead(const TrainAheadAction&) {
+  return FailedPrecondition("a program of worker.command cannot begin a block during an exchange");
+}
+
+Result<MetricSums> CallerEngine::Evaluate(const EvaluateAction& evaluate) {
+  // Reports an allocation of the evaluated weights that failed.
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
+  const Range samples =
+      shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition);
+  if (samples.size() == 0) return MetricSums();
+  return Ask({.evaluates = true,
+              .partition = evaluate.partition,
+              .version = evaluate.version,
+              .epoch = shape_->plan.EvaluatedEpoch(evaluate.version),
+              .samples = samples,
+              .vector = evaluate.vector});
+}
+
+Result<MetricSums> CallerEngine::Ask(const CallerWork& work) {
+  MutexLock lock(mutex_);
+  if (cancelled_) return Aborted("cancelled");
+  KUMO_RETURN_IF_ERROR(failure_);
+  work_ = work;
+  was_set_.assign(spec_.layout.tensors().size(), false);
+  answer_.reset();
+  changed_.NotifyAll();
+  while (!answer_ && !cancelled_) changed_.Wait(mutex_);
+  work_.reset();
+  if (!answer_) return Aborted("cancelled");
+  return *std::exchange(answer_, std::nullopt);
+}
+
+void CallerEngine::Cancel() {
+  MutexLock lock(mutex_);
+  cancelled_ = true;
+  changed_.NotifyAll();
+}
+
+bool CallerEngine::cancelled() {
+  MutexLock lock(mutex_);
+  return cancelled_;
+}
+
+std::optional<CallerWork> CallerEngine::WaitForWork(TimeUs timeout) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(timeout);
+  MutexLock lock(mutex_);
+  // Work with an answer is over; the compute thread has not seen it yet.
+  while (!cancelled_ && (!work_ || answer_)) {
+    if (!changed_.WaitUntil(mutex_, until)) break;
+  }
+  if (cancelled_ || answer_) return std::nullopt;
+  return work_;
+}
+
+Status CallerEngine::CheckWanted() {
+  if (work_ && !answer_ && !cancelled_) return OkStatus();
+  return Aborted("the work is no longer wanted: ask for the next");
+}
+
+Result<Range> CallerEngine::Place(int tensor) {
+  KUMO_RETURN_IF_ERROR(CheckWanted());
+  if (tensor < 0 || tensor >= std::ssize(spec_.layout.tensors())) {
+    return InvalidArgument("there is no tensor " + std::to_string(tensor));
+  }
+  return spec_.layout.tensor(tensor);
+}
+
+Status CallerEngine::Samples(std::span<int64_t> indices) {
+  MutexLock lock(mutex_);
+  KUMO_RETURN_IF_ERROR(CheckWanted());
+  if (std::ssize(indices) != work_->samples.size()) {
+    return InvalidArgument("the work has " + std::to_string(work_->samples.size()) + " samples");
+  }
+  if (work_->evaluates) {
+    for (size_t i = 0; i < indices.size(); ++i) {
+      indices[i] = work_->samples.begin + static_cast<int64_t>(i);
+    }
+    return OkStatus();
+  }
+  const EpochPermutation order(spec_.train_samples, experiment_.job.seed, work_->round.epoch);
+  for (size_t i = 0; i < indices.size(); ++i) {
+    indices[i] = order.At(work_->samples.begin + static_cast<int64_t>(i));
+  }
+  return OkStatus();
+}
+
+Result<float> CallerEngine::LearningRate(int64_t minibatch) {
+  MutexLock lock(mutex_);
+  KUMO_RETURN_IF_ERROR(CheckWanted());
+  const int64_t size = experiment_.sync.minibatch;
+  const int64_t begin = minibatch * size;
+  if (work_->evaluates || minibatch < 0 || begin >= work_->samples.size()) {
+    return InvalidArgument("the work has no minibatch " + std::to_string(minibatch) +
+                           " to train on");
+  }
+  return schedule_.RateAt(StepPosition(experiment_, work_->round, minibatch),
+                          std::min(size, work_->samples.size() - begin));
+}
+
+Status CallerEngine::Get(int tensor, float* to) {
+  MutexLock lock(mutex_);
+  KUMO_ASSIGN_OR_RETURN(const Range place, Place(tensor));
+  const DeviceArray<float>& vector = work_->vector == wire::START ? base_ : evaluated_;
+  return backend_->Read(vector.data() + place.begin, BytesOf(place), to);
+}
+
+Status CallerEngine::Set(int tensor, const float* from) {
+  MutexLock lock(mutex_);
+  KUMO_ASSIGN_OR_RETURN(const Range place, Place(tensor));
+  if (work_->evaluates) return FailedPrecondition("the weights are evaluated, not trained");
+  const TensorSpec& spec = spec_.layout.tensors()[tensor];
+  was_set_[tensor] = true;
+  if (spec.factors.frozen()) return OkStatus();
+  const bool gradient = !work_->steps() && spec.trained();
+  backend_->Write(from, BytesOf(place), (gradient ? gradients_ : weights_).data() + place.begin);
+  return OkStatus();
+}
+
+Result<float*> CallerEngine::StatePlace(int state, int tensor) {
+  KUMO_ASSIGN_OR_RETURN(const Range place, Place(tensor));
+  if (state < 0 || state >= states() || work_->evaluates ||
+      !spec_.layout.tensors()[tensor].trained()) {
+    return InvalidArgument("the work has no state " + std::to_string(state) + " of tensor " +
+                           std::to_string(tensor));
+  }
+  return carried_.Of(work_->partition).optimiser.data() + state * spec_.layout.size() + place.begin;
+}
+
+Status CallerEngine::GetState(int state, int tensor, float* to) {
+  MutexLock lock(mutex_);
+  KUMO_ASSIGN_OR_RETURN(const float* const from, StatePlace(state, tensor));
+  return backend_->Read(from, BytesOf(spec_.layout.tensor(tensor)), to);
+}
+
+Status CallerEngine::SetState(int state, int tensor, const float* from) {
+  MutexLock lock(mutex_);
+  KUMO_ASSIGN_OR_RETURN(float* const to, StatePlace(state, tensor));
+  backend_->Write(from, BytesOf(spec_.layout.tensor(tensor)), to);
+  return OkStatus();
+}
+
+Status CallerEngine::Finish(std::vector<double> sums) {
+  MutexLock lock(mutex_);
+  KUMO_RETURN_IF_ERROR(CheckWanted());
+  for (size_t i = 0; i < was_set_.size() && !work_->evaluates; ++i) {
+    const TensorSpec& tensor = spec_.layout.tensors()[i];
+    if (was_set_[i] || tensor.factors.frozen()) continue;
+    return FailedPrecondition("tensor " + tensor.name + " was not handed in");
+  }
+  MetricSums metrics{work_->samples.size(), std::move(sums)};
+  KUMO_RETURN_IF_ERROR(spec_.metrics.Check(metrics, metrics.samples));
+  answer_ = std::move(metrics);
+  changed_.NotifyAll();
+  return OkStatus();
+}
+
+void CallerEngine::Fail(Status reason) {
+  MutexLock lock(mutex_);
+  if (work_ && !answer_) answer_ = reason;
+  failure_ = std::move(reason);
+  changed_.NotifyAll();
+}
+
+}  // namespace kumo

@@ -1,0 +1,122 @@
+// Caller engine: the training engine of a program that computes its own model (kumo_worker.h).
+// Train and Evaluate wait on the service's compute thread while the program's thread does the
+// arithmetic: it takes the work, reads the weights, hands in its result, and finishes.
+//
+// Vectors are in host memory: the weights to start from, those to evaluate, the program's weights
+// and its gradients. Contributions are coded as Trainer's are (contribution.h).
+//
+// Thread-safety: the compute thread makes the calls of TrainingEngine, the program's thread the
+// others. The program's calls touch the vectors only while the compute thread waits for them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/buffer.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/base/status.h"
+#include "common/job/job_identity.h"
+#include "common/optimiser/schedule.h"
+#include "common/settings/experiment.h"
+#include "models/backend/backend.h"
+#include "models/backend/device_array.h"
+#include "worker/session/actions.h"
+#include "worker/session/job_shape.h"
+#include "worker/session/training_engine.h"
+#include "worker/training/partition_arrays.h"
+
+namespace kumo {
+
+// A block to train, or a slice of the validation set to evaluate.
+struct CallerWork {
+  bool evaluates = false;
+  int partition = 0;
+  RoundPlan round = {};  // of a block
+  int64_t version = 0;   // of an evaluation: that of its weights
+  int epoch = 0;
+  Range samples;  // of a block: positions in the epoch's permutation
+  wire::Vector vector = wire::START;
+
+  // Whether the program hands in weights, not gradients.
+  bool steps() const { return !evaluates && round.local_steps; }
+};
+
+class CallerEngine : public TrainingEngine {
+ public:
+  // initial: the weights of a new job, layout.size() floats. `clock` must outlive this object.
+  // InvalidArgument for a schedule that cannot be.
+  static Result<std::unique_ptr<CallerEngine>> Make(const Experiment& experiment, JobSpec spec,
+                                                    Buffer<float> initial, const Clock* clock);
+
+  const JobSpec& spec() const override { return spec_; }
+  Status Attach(const JobShape* shape) override;
+  Result<InitialWeights> MakeInitialWeights() override;
+  void Install(const InstallAction& install) override;
+  void Adopt(const AdoptAction& adopt) override { carried_.Adopt(adopt, shape_->map); }
+  Result<TrainedBlock> Train(const TrainAction& train, const OnCoded& on_coded) override;
+  // FailedPrecondition: the settings' checks refuse an experiment that would ask for it.
+  Result<TrainedAhead> TrainAhead(const TrainAheadAction& train) override;
+  Result<MetricSums> Evaluate(const EvaluateAction& evaluate) override;
+  void Drop(int partition) override { carried_.Drop(partition); }
+  void Cancel() override KUMO_EXCLUDES(mutex_);
+
+  // Waits for work; none after `timeout` or after Cancel.
+  std::optional<CallerWork> WaitForWork(TimeUs timeout) KUMO_EXCLUDES(mutex_);
+  bool cancelled() KUMO_EXCLUDES(mutex_);
+
+  // The following calls are about the work that WaitForWork has returned. Aborted if it is no
+  // longer wanted, InvalidArgument for a tensor or state that does not exist.
+
+  // indices: as many as the work has samples.
+  Status Samples(std::span<int64_t> indices) KUMO_EXCLUDES(mutex_);
+  Result<float> LearningRate(int64_t minibatch) KUMO_EXCLUDES(mutex_);
+  Status Get(int tensor, float* to) KUMO_EXCLUDES(mutex_);
+  Status Set(int tensor, const float* from) KUMO_EXCLUDES(mutex_);
+  int states() const { return spec_.optimiser_slots; }
+  Status GetState(int state, int tensor, float* to) KUMO_EXCLUDES(mutex_);
+  Status SetState(int state, int tensor, const float* from) KUMO_EXCLUDES(mutex_);
+  // FailedPrecondition names a tensor that was not handed in; InvalidArgument for sums that cannot
+  // be. The work goes on after both.
+  Status Finish(std::vector<double> sums) KUMO_EXCLUDES(mutex_);
+  // Ends the work, and with it the worker, with an error. Without work, the next one ends so.
+  void Fail(Status reason) KUMO_EXCLUDES(mutex_);
+
+ private:
+  CallerEngine(const Experiment& experiment, JobSpec spec, Buffer<float> initial, Schedule schedule,
+               const Clock* clock);
+
+  DeviceArray<float> MakeVector(const std::string& what) const;
+  // Has the program's thread do the work.
+  Result<MetricSums> Ask(const CallerWork& work) KUMO_EXCLUDES(mutex_);
+  Status CheckWanted() KUMO_REQUIRES(mutex_);
+  // The range of a tensor in the flat vectors, if there is such a tensor and the work is wanted.
+  Result<Range> Place(int tensor) KUMO_REQUIRES(mutex_);
+  // A carried array of the work's partition at a tensor's range.
+  Result<float*> StatePlace(int state, int tensor) KUMO_REQUIRES(mutex_);
+  int64_t TrainedNumbers() const { return spec_.layout.segment(Segment::kUndecayed).end; }
+
+  const Experiment experiment_;
+  const JobSpec spec_;
+  const Buffer<float> initial_;
+  const Schedule schedule_;
+  const Clock* const clock_;
+  const JobShape* shape_ = nullptr;
+  const std::unique_ptr<Backend> backend_;  // outlives the arrays
+  DeviceArray<float> base_, weights_, gradients_, evaluated_;
+  PartitionArrays carried_;
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::optional<CallerWork> work_ KUMO_GUARDED_BY(mutex_);
+  std::vector<bool> was_set_ KUMO_GUARDED_BY(mutex_);  // by tensor
+  std::optional<Result<MetricSums>> answer_ KUMO_GUARDED_BY(mutex_);
+  Status failure_ KUMO_GUARDED_BY(mutex_);
+  bool cancelled_ KUMO_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace kumo

@@ -1,0 +1,354 @@
+// The C interface (kumo_worker.h): arguments checked and converted, exceptions and errors turned
+// into codes.
+#include "worker/library/kumo_worker.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/buffer.h"
+#include "common/base/file.h"
+#include "common/base/process/exit_report.h"
+#include "common/base/rng.h"
+#include "common/base/version.h"
+#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/source_checkpoint.h"
+#include "worker/library/library_worker.h"
+#include "worker/training/initial_weights.h"
+
+extern char** environ;
+
+struct kumo_worker {
+  std::unique_ptr<kumo::LibraryWorker> worker;
+  pid_t pid = 0;  // of the process that opened it
+};
+
+struct kumo_weights {
+  kumo::ParameterLayout layout;
+  kumo::Buffer<float> weights;
+};
+
+namespace kumo {
+namespace {
+
+static_assert(static_cast<int>(StatusCode::kOutOfRange) == KUMO_OUT_OF_RANGE);
+
+thread_local std::string last_error;
+std::atomic<bool> has_worker{false};
+
+kumo_status Report(const Status& status) {
+  if (status.ok()) return KUMO_OK;
+  last_error = status.message();
+  return static_cast<kumo_status>(status.code());
+}
+
+// No exception leaves the library.
+kumo_status Guarded(const std::function<Status()>& body) {
+  try {
+    return Report(body());
+  } catch (const std::bad_alloc&) {
+    return Report(ResourceExhausted("there is not enough memory"));
+  } catch (const std::exception& error) {
+    return Report(Internal(error.what()));
+  }
+}
+
+// For a call about an open worker.
+kumo_status GuardedOf(kumo_worker* worker, const std::function<Status(LibraryWorker&)>& body) {
+  return Guarded([&]() -> Status {
+    if (worker == nullptr) return InvalidArgument("the worker is null");
+    if (worker->pid != getpid()) {
+      return FailedPrecondition(
+          "this process was forked from the one that opened the worker; use the worker in that "
+          "process only");
+    }
+    return body(*worker->worker);
+  });
+}
+
+Result<TensorSpec> SpecOf(const kumo_tensor& tensor) {
+  if (tensor.name == nullptr || tensor.shape == nullptr || tensor.initial == nullptr ||
+      tensor.dimensions < 1) {
+    return InvalidArgument("a tensor lacks its name, its shape or its initial values");
+  }
+  TensorSpec spec;
+  spec.name = tensor.name;
+  spec.shape.assign(tensor.shape, tensor.shape + tensor.dimensions);
+  switch (tensor.kind) {
+    case KUMO_TENSOR_WEIGHTS:
+      break;
+    case KUMO_TENSOR_UNDECAYED:
+      spec.segment = Segment::kUndecayed;
+      break;
+    case KUMO_TENSOR_STATISTICS:
+      spec.segment = Segment::kStatistics;
+      break;
+    case KUMO_TENSOR_FROZEN:
+      spec.factors.rate = 0;
+      break;
+    default:
+      return InvalidArgument("tensor " + spec.name + " is of an unknown kind");
+  }
+  return spec;
+}
+
+Result<Metric> MetricOf(const kumo_metric& metric, int sum) {
+  if (metric.name == nullptr) return InvalidArgument("a metric has no name");
+  Metric converted{.name = metric.name, .sum = sum, .more_is_better = metric.more_is_better != 0};
+  switch (metric.formula) {
+    case KUMO_METRIC_MEAN:
+      return converted;
+    case KUMO_METRIC_SHARE:
+      converted.formula = MetricFormula::kShare;
+      return converted;
+    case KUMO_METRIC_PERPLEXITY:
+      converted.formula = MetricFormula::kExponentialOfMean;
+      return converted;
+    default:
+      return InvalidArgument("metric " + converted.name + " has an unknown formula");
+  }
+}
+
+Result<OwnModel> ModelOf(const kumo_worker_options& options) {
+  OwnModel model;
+  for (const kumo_tensor& tensor :
+       std::span(options.tensors, static_cast<size_t>(options.tensors_count))) {
+    KUMO_ASSIGN_OR_RETURN(TensorSpec spec, SpecOf(tensor));
+    model.tensors.push_back(std::move(spec));
+    model.initial.push_back(tensor.initial);
+  }
+  for (const kumo_metric& metric :
+       std::span(options.metrics, static_cast<size_t>(options.metrics_count))) {
+    KUMO_ASSIGN_OR_RETURN(Metric converted,
+                          MetricOf(metric, static_cast<int>(model.metrics.size())));
+    model.metrics.push_back(std::move(converted));
+  }
+  model.train_samples = options.train_samples;
+  model.validation_samples = options.validation_samples;
+  return model;
+}
+
+Status Open(const kumo_worker_options& options, kumo_worker** worker) {
+  KUMO_ASSIGN_OR_RETURN(const OwnModel model, ModelOf(options));
+  const auto text = [](const char* string) { return std::string(string ? string : ""); };
+  LibraryWorkerSettings settings;
+  settings.experiment = text(options.experiment);
+  for (int i = 0; i < options.settings_count; ++i) {
+    settings.sets.push_back(text(options.settings[i]));
+  }
+  settings.name = text(options.name);
+  settings.device = options.device != nullptr ? options.device : "cpu";
+  settings.variables = VariablesOf(environ);
+  auto opened = std::make_unique<kumo_worker>();
+  opened->pid = getpid();
+  KUMO_ASSIGN_OR_RETURN(opened->worker, LibraryWorker::Open(settings, model));
+  *worker = opened.release();
+  return OkStatus();
+}
+
+kumo_work Described(const CallerWork& work, const Experiment& experiment) {
+  kumo_work described = {};
+  described.kind = work.evaluates ? KUMO_WORK_EVALUATE : KUMO_WORK_TRAIN;
+  described.partition = work.partition;
+  described.round = work.evaluates ? work.version : work.round.round;
+  described.epoch = work.epoch;
+  described.steps = work.steps() ? 1 : 0;
+  described.restarts = experiment.block.reset_local_state ? 1 : 0;
+  if (work.steps() && described.restarts == 0) {
+    described.steps_before = (work.round.step - 1) * experiment.sync.block;
+  }
+  described.samples = work.samples.size();
+  described.minibatch =
+      work.evaluates ? experiment.evaluation.minibatch : experiment.sync.minibatch;
+  described.position = work.round.first_sample;
+  described.seed =
+      Rng(experiment.job.seed, RngPurpose::kOwnModel, static_cast<uint64_t>(described.round),
+          static_cast<uint64_t>(work.partition), work.evaluates ? 1 : 0)
+          .NextUint64();
+  return described;
+}
+
+Status Next(LibraryWorker& worker, int32_t timeout_ms, kumo_work* work) {
+  *work = {};
+  const auto next = worker.Next(TimeUs{timeout_ms > 0 ? timeout_ms : 0} * kMillisecond);
+  if (next) {
+    *work = Described(*next, worker.experiment());
+    return OkStatus();
+  }
+  if (!worker.ended()) return OkStatus();
+  work->kind = KUMO_WORK_DONE;
+  return worker.result();
+}
+
+Status OpenWeights(const std::string& path, kumo_weights* weights) {
+  PosixFileSystem files;
+  KUMO_ASSIGN_OR_RETURN(const CheckpointFolder folder, FindCheckpointAt(files, path));
+  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
+                        ReadManifest(files, folder.parent, folder.name));
+  if (!HasTensors(manifest)) {
+    return FailedPrecondition("checkpoint " + folder.path() +
+                              " was written by release 0.1, without the names of its tensors");
+  }
+  KUMO_ASSIGN_OR_RETURN(weights->layout, LayoutOf(manifest));
+  KUMO_ASSIGN_OR_RETURN(weights->weights, LoadStoredWeights(folder.path(), weights->layout));
+  return OkStatus();
+}
+
+}  // namespace
+}  // namespace kumo
+
+using kumo::Guarded;
+using kumo::GuardedOf;
+using kumo::InvalidArgument;
+using kumo::LibraryWorker;
+using kumo::OkStatus;
+using kumo::Status;
+
+extern "C" {
+
+const char* kumo_error(void) { return kumo::last_error.c_str(); }
+
+int kumo_exit_code(kumo_status status) {
+  if (status == KUMO_OK) return 0;
+  return static_cast<int>(kumo::ExitCodeOf(static_cast<kumo::StatusCode>(status)));
+}
+
+const char* kumo_library_version(void) { return kumo::kVersion.data(); }
+
+kumo_status kumo_worker_open(const kumo_worker_options* options, kumo_worker** worker) {
+  return Guarded([&]() -> Status {
+    if (options == nullptr || worker == nullptr) return InvalidArgument("an argument is null");
+    *worker = nullptr;
+    if (options->size != sizeof(kumo_worker_options) || options->tensors_count < 0 ||
+        options->metrics_count < 0 || options->settings_count < 0) {
+      return InvalidArgument("the options are of another version of kumo_worker.h");
+    }
+    if (kumo::has_worker.exchange(true)) {
+      return kumo::FailedPrecondition("this process has a worker already; close it first");
+    }
+    const Status status = kumo::Open(*options, worker);
+    if (!status.ok()) kumo::has_worker = false;
+    return status;
+  });
+}
+
+kumo_status kumo_worker_next(kumo_worker* worker, int32_t timeout_ms, kumo_work* work) {
+  return GuardedOf(worker,
+                   [&](LibraryWorker& opened) { return kumo::Next(opened, timeout_ms, work); });
+}
+
+kumo_status kumo_worker_samples(kumo_worker* worker, int64_t* indices) {
+  return GuardedOf(worker, [&](LibraryWorker& opened) -> Status {
+    const auto work = opened.engine()->WaitForWork(0);
+    if (!work) return kumo::Aborted("there is no work: ask for the next");
+    return opened.engine()->Samples({indices, static_cast<size_t>(work->samples.size())});
+  });
+}
+
+kumo_status kumo_worker_learning_rate(kumo_worker* worker, int64_t minibatch, float* rate) {
+  return GuardedOf(worker, [&](LibraryWorker& opened) -> Status {
+    KUMO_ASSIGN_OR_RETURN(*rate, opened.engine()->LearningRate(minibatch));
+    return OkStatus();
+  });
+}
+
+kumo_status kumo_worker_get(kumo_worker* worker, int32_t tensor, float* to) {
+  return GuardedOf(worker, [&](LibraryWorker& opened) { return opened.engine()->Get(tensor, to); });
+}
+
+kumo_status kumo_worker_set(kumo_worker* worker, int32_t tensor, const float* from) {
+  return GuardedOf(worker,
+                   [&](LibraryWorker& opened) { return opened.engine()->Set(tensor, from); });
+}
+
+kumo_status kumo_worker_states(kumo_worker* worker, int32_t* count) {
+  return GuardedOf(worker, [&](LibraryWorker& opened) {
+    *count = opened.engine()->states();
+    return OkStatus();
+  });
+}
+
+kumo_status kumo_worker_get_state(kumo_worker* worker, int32_t state, int32_t tensor, float* to) {
+  return GuardedOf(
+      worker, [&](LibraryWorker& opened) { return opened.engine()->GetState(state, tensor, to); });
+}
+
+kumo_status kumo_worker_set_state(kumo_worker* worker, int32_t state, int32_t tensor,
+                                  const float* from) {
+  return GuardedOf(worker, [&](LibraryWorker& opened) {
+    return opened.engine()->SetState(state, tensor, from);
+  });
+}
+
+kumo_status kumo_worker_finish(kumo_worker* worker, const double* sums, int32_t count) {
+  return GuardedOf(worker, [&](LibraryWorker& opened) -> Status {
+    if (count < 0 || (count > 0 && sums == nullptr)) return InvalidArgument("no sums are given");
+    return opened.engine()->Finish({sums, sums + count});
+  });
+}
+
+kumo_status kumo_worker_fail(kumo_worker* worker, kumo_status status, const char* reason) {
+  return GuardedOf(worker, [&](LibraryWorker& opened) -> Status {
+    if (status == KUMO_OK || reason == nullptr) return InvalidArgument("there is no reason");
+    opened.engine()->Fail(kumo::ErrorFromPeer(static_cast<uint32_t>(status), reason));
+    return OkStatus();
+  });
+}
+
+kumo_status kumo_worker_leave(kumo_worker* worker) {
+  return GuardedOf(worker, [](LibraryWorker& opened) {
+    opened.Leave();
+    return OkStatus();
+  });
+}
+
+void kumo_worker_close(kumo_worker* worker) {
+  // A forked child has none of the worker's threads, and its locks are in any state.
+  if (worker == nullptr || worker->pid != getpid()) return;
+  delete worker;
+  kumo::has_worker = false;
+}
+
+kumo_status kumo_weights_open(const char* path, kumo_weights** weights) {
+  return Guarded([&]() -> Status {
+    if (path == nullptr || weights == nullptr) return InvalidArgument("an argument is null");
+    *weights = nullptr;
+    auto opened = std::make_unique<kumo_weights>();
+    KUMO_RETURN_IF_ERROR(kumo::OpenWeights(path, opened.get()));
+    *weights = opened.release();
+    return OkStatus();
+  });
+}
+
+int32_t kumo_weights_count(const kumo_weights* weights) {
+  return static_cast<int32_t>(weights->layout.tensors().size());
+}
+
+const char* kumo_weights_name(const kumo_weights* weights, int32_t tensor) {
+  return weights->layout.tensors()[tensor].name.c_str();
+}
+
+int32_t kumo_weights_shape(const kumo_weights* weights, int32_t tensor, const int64_t** shape) {
+  const std::vector<int64_t>& extents = weights->layout.tensors()[tensor].shape;
+  *shape = extents.data();
+  return static_cast<int32_t>(extents.size());
+}
+
+void kumo_weights_get(const kumo_weights* weights, int32_t tensor, float* to) {
+  const kumo::Range range = weights->layout.tensor(tensor);
+  std::copy_n(weights->weights.data() + range.begin, range.size(), to);
+}
+
+void kumo_weights_close(kumo_weights* weights) { delete weights; }
+
+}  // extern "C"

@@ -1,0 +1,187 @@
+#include "worker/library/library_worker.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <sstream>
+#include <utility>
+
+#include <glog/logging.h>
+
+#include "common/base/file.h"
+#include "common/job/job_identity.h"
+#include "common/job/process_identity.h"
+#include "common/job/round_policy.h"
+#include "common/settings/parser.h"
+#include "worker/training/metric_settings.h"
+
+namespace kumo {
+namespace {
+
+constexpr char kPage[] = "docs/pytorch.md";
+
+Result<JobSpec> SpecOf(const Experiment& experiment, const OwnModel& model) {
+  JobSpec spec;
+  KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(model.tensors));
+  KUMO_ASSIGN_OR_RETURN(spec.metrics, MetricList::Make(model.metrics));
+  if (model.metrics.empty()) return InvalidArgument("a job needs a metric: name one, as loss");
+  if (model.train_samples < 1) {
+    return InvalidArgument("train_samples = " + std::to_string(model.train_samples) +
+                           ": must be at least 1");
+  }
+  if (model.validation_samples < 0) {
+    return InvalidArgument("validation_samples = " + std::to_string(model.validation_samples) +
+                           ": must be at least 0");
+  }
+  KUMO_RETURN_IF_ERROR(CheckMetricSettings(experiment, spec.metrics, model.validation_samples,
+                                           "the program", std::string("there (") + kPage + ")"));
+  spec.train_samples = model.train_samples;
+  spec.validation_samples = model.validation_samples;
+  spec.train.name = spec.validation.name = "samples of a program";
+  spec.optimiser_slots = RoundPolicy(experiment).carried().optimiser_slots;
+  return spec;
+}
+
+Buffer<float> InitialOf(const ParameterLayout& layout, const OwnModel& model) {
+  Buffer<float> weights(layout.size());
+  for (size_t i = 0; i < model.initial.size(); ++i) {
+    const Range range = layout.tensor(static_cast<int>(i));
+    std::copy_n(model.initial[i], range.size(), weights.data() + range.begin);
+  }
+  return weights;
+}
+
+// The settings of the program, then those of `kumo launch`, one a line.
+std::vector<std::string> SetsOf(const LibraryWorkerSettings& settings) {
+  std::vector<std::string> sets = settings.sets;
+  std::istringstream lines(ValueOf(settings.variables, "KUMO_SETTINGS"));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) sets.push_back(line);
+  }
+  return sets;
+}
+
+Result<Experiment> ExperimentFor(const LibraryWorkerSettings& settings) {
+  const std::string file = settings.experiment.empty()
+                               ? ValueOf(settings.variables, "KUMO_EXPERIMENT")
+                               : settings.experiment;
+  if (file.empty()) {
+    return FailedPrecondition(
+        "no experiment file is named; name one, or start this program with kumo launch FILE");
+  }
+  KUMO_ASSIGN_OR_RETURN(Experiment experiment,
+                        ParseExperiment(file, SetsOf(settings), settings.variables));
+  if (!experiment.worker.OwnsModel()) {
+    return FailedPrecondition(file +
+                              ": worker.command is not set, so the job trains network.file; "
+                              "set worker.command to the command that starts this program");
+  }
+  if (experiment.cluster.servers.empty()) {
+    return FailedPrecondition(file +
+                              ": cluster.servers is not set; start the job with kumo launch, which "
+                              "starts this program too, or list the servers' addresses");
+  }
+  return experiment;
+}
+
+}  // namespace
+
+LeaveRequests::LeaveRequests() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+LeaveRequests::~LeaveRequests() { close(fd_); }
+
+void LeaveRequests::Request() {
+  const uint64_t one = 1;
+  const ssize_t written = write(fd_, &one, sizeof(one));
+  (void)written;  // full: a request is pending already
+}
+
+std::vector<int> LeaveRequests::Take() {
+  uint64_t count = 0;
+  if (read(fd_, &count, sizeof(count)) < 0) return {};
+  return {0};
+}
+
+LibraryWorker::LibraryWorker(Experiment experiment, std::unique_ptr<Logging> logging)
+    : experiment_(std::move(experiment)), logging_(std::move(logging)) {}
+
+Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSettings& settings,
+                                                           const OwnModel& model) {
+  KUMO_ASSIGN_OR_RETURN(const Experiment experiment, ExperimentFor(settings));
+  KUMO_ASSIGN_OR_RETURN(JobSpec spec, SpecOf(experiment, model));
+  SessionSettings session;
+  session.experiment = experiment;
+  session.identity = IdentityOf(experiment);
+  session.spec = spec;
+  session.name =
+      settings.name.empty() ? ValueOf(settings.variables, "KUMO_WORKER_NAME") : settings.name;
+  if (session.name.empty()) session.name = HostName() + "-" + std::to_string(getpid());
+  session.device = settings.device;
+  session.process = ThisProcess(HostName());
+  // A program that logs through glog itself keeps its own log.
+  std::unique_ptr<Logging> logging;
+  if (!google::IsGoogleLoggingInitialized()) {
+    LogSettings log;
+    log.program = "kumo_worker";
+    log.directory = JoinPath(experiment.output.directory, "logs");
+    log.role = "worker";
+    log.rank = session.name.starts_with("worker-") ? session.name.substr(7) : session.name;
+    KUMO_ASSIGN_OR_RETURN(logging, Logging::Start(log));
+  }
+  Buffer<float> initial = InitialOf(spec.layout, model);
+  std::unique_ptr<LibraryWorker> worker(new LibraryWorker(experiment, std::move(logging)));
+  KUMO_ASSIGN_OR_RETURN(worker->engine_, CallerEngine::Make(experiment, std::move(spec),
+                                                            std::move(initial), &worker->clock_));
+  KUMO_ASSIGN_OR_RETURN(
+      worker->service_,
+      WorkerService::Make(session, &worker->clock_, worker->engine_.get(), &worker->leave_));
+  worker->thread_ = std::thread([self = worker.get()] {
+    try {
+      self->run_result_ = self->service_->Run();
+    } catch (const std::exception& error) {
+      self->run_result_ = Internal(error.what());
+    }
+    self->engine_->Cancel();
+    self->over_ = true;
+  });
+  return worker;
+}
+
+LibraryWorker::~LibraryWorker() {
+  if (!thread_.joinable()) return;
+  engine_->Fail(Unavailable("the program ended its worker before the job was done"));
+  // A second request, some time after the first, ends a worker that holds leases.
+  constexpr auto kBetweenRequests = std::chrono::milliseconds(200);
+  constexpr auto kStep = std::chrono::milliseconds(5);
+  auto next = std::chrono::steady_clock::now();
+  while (!over_) {
+    if (const auto now = std::chrono::steady_clock::now(); now >= next) {
+      leave_.Request();
+      next = now + kBetweenRequests;
+    }
+    std::this_thread::sleep_for(kStep);
+  }
+  thread_.join();
+}
+
+std::optional<CallerWork> LibraryWorker::Next(TimeUs timeout) {
+  if (ended_) return std::nullopt;
+  if (const auto work = engine_->WaitForWork(timeout)) return work;
+  if (!engine_->cancelled()) return std::nullopt;
+  // Without the engine the service's thread ends at once.
+  thread_.join();
+  ended_ = true;
+  result_ = run_result_;
+  // The session calls a departure that was asked for an interruption.
+  if (asked_to_leave_ && result_.code() == StatusCode::kUnavailable) result_ = OkStatus();
+  return std::nullopt;
+}
+
+void LibraryWorker::Leave() {
+  asked_to_leave_ = true;
+  leave_.Request();
+}
+
+}  // namespace kumo
