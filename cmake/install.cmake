@@ -7,6 +7,12 @@ include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME kumo)
 set(KUMO_PROGRAMS kumo kumo-server kumo-worker kumo-data)
 install(TARGETS ${KUMO_PROGRAMS} RUNTIME DESTINATION bin)
+# The C library for models of other programs, its header, and the Python package, which finds the library
+# from where it is itself.
+install(TARGETS kumo_worker_shared LIBRARY DESTINATION lib/kumo
+        PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+install(FILES worker/library/kumo_worker.h DESTINATION include)
+install(DIRECTORY python DESTINATION share/kumo FILES_MATCHING PATTERN "*.py" PATTERN "*.conf")
 install(DIRECTORY experiments DESTINATION share/kumo FILES_MATCHING PATTERN "*.conf")
 install(DIRECTORY models/zoo DESTINATION share/kumo/models FILES_MATCHING PATTERN "*.pbtxt")
 install(DIRECTORY k8s/base k8s/components k8s/volumes DESTINATION share/kumo/k8s)
@@ -40,4 +46,5 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/share/bash-completion/completions
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/kumo/models)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/experiments ${PROJECT_BINARY_DIR}/share/kumo/experiments SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/k8s ${PROJECT_BINARY_DIR}/share/kumo/k8s SYMBOLIC)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python ${PROJECT_BINARY_DIR}/share/kumo/python SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/zoo ${PROJECT_BINARY_DIR}/share/kumo/models/zoo SYMBOLIC)

@@ -1,0 +1,410 @@
+"""Worker: takes part in a job with the caller's model and loop."""
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _library as c
+from ._arrays import ArrayModel
+from ._library import KumoError
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure of the job, from means that `add` takes.
+
+    name: lower-case letters, digits and underscores.
+    share: each sample's value lies between 0 and 1, as for an accuracy.
+    more_is_better: for `checkpoint.best`, `job.patience` and displays.
+    exponential: the figure is exp(mean), as a perplexity is of a loss.
+    """
+    name: str
+    share: bool = False
+    more_is_better: bool = False
+    exponential: bool = False
+
+
+def _metric(metric: str | Metric) -> Metric:
+    """A plain name is a mean; names that begin with "accuracy" are shares of which more is better."""
+    if isinstance(metric, Metric):
+        return metric
+    accuracy = metric.startswith("accuracy")
+    return Metric(metric, share=accuracy, more_is_better=accuracy)
+
+
+class Work:
+    """A part of the job that this worker computes: a Block, or a slice of the validation set.
+
+    partition: the logical learner that it belongs to.
+    epoch: from 0.
+    round: from 0. Of a slice: the rounds behind the weights.
+    samples: their number.
+    """
+
+    def __init__(self, worker: Worker, work: c.Work):
+        self._worker, self._work = worker, work
+        self.partition, self.round, self.epoch = work.partition, work.round, work.epoch
+        self.samples: int = work.samples
+        # Asked for before the caller's code runs: the job may end while that computes.
+        self._indices = np.empty(self.samples, np.int64)
+        worker._check(c.library.kumo_worker_samples(
+            worker._handle, self._indices.ctypes.data_as(ctypes.POINTER(ctypes.c_int64))))
+        self._minibatch = 0  # of the last indices
+        self._added = 0
+        self._means: dict[str, list[tuple[Any, int]]] = {name: [] for name in worker._names}
+
+    @property
+    def minibatch_count(self) -> int:
+        """The number of minibatches."""
+        return -(-self.samples // self._work.minibatch)
+
+    def minibatches(self) -> Iterator[np.ndarray]:
+        """The indices of each minibatch's samples in the data set, in the order of the job.
+
+        Yields int64 arrays of shape [samples of the minibatch]; the last one may be shorter. Every
+        worker gets the same indices for the same round and partition.
+        """
+        for begin in range(0, self.samples, self._work.minibatch):
+            self._minibatch = begin // self._work.minibatch
+            yield self._indices[begin:begin + self._work.minibatch]
+
+    def add(self, *, samples: int, **means: Any) -> None:
+        """Reports the metrics of some samples.
+
+        samples: their number. means: of each metric of the worker, the mean over these samples: a
+        number, or a tensor of one element, which is read at the end of the block only.
+        """
+        if set(means) != set(self._means):
+            raise KumoError(f"add() takes the metrics {', '.join(self._means)}, not "
+                            f"{', '.join(means) or 'none'}; Worker(metrics=...) declares them")
+        self._added += int(samples)
+        for name, mean in means.items():
+            self._means[name].append((mean.detach() if hasattr(mean, "detach") else mean, int(samples)))
+
+    def _finish(self) -> None:
+        place = f"round {self.round}, partition {self.partition}"
+        if self._added != self.samples:
+            raise KumoError(f"{place}: {self._added} of {self.samples} samples were reported; go through "
+                            "all minibatches() and call add() once for each")
+        sums = [self._worker._total(means) for means in self._means.values()]
+        self._worker._check(c.library.kumo_worker_finish(
+            self._worker._handle, (ctypes.c_double * len(sums))(*sums), len(sums)))
+
+
+class Block(Work):
+    """A partition's block of a round, with its weights installed in the model.
+
+    mode: "weights": train minibatch after minibatch with the optimizer; the way of the weights is the
+      contribution. "gradients": the mean gradient over all samples is the contribution, and the servers
+      step; the block is one minibatch, and what the optimizer does to the weights is dropped. A loop of
+      zero_grad, backward, step is right for both.
+    position: samples of the whole job before this round.
+    """
+
+    def __init__(self, worker: Worker, work: c.Work):
+        super().__init__(worker, work)
+        self.mode: str = "weights" if work.steps else "gradients"
+        self.position: int = work.position
+        self._rates = []
+        for minibatch in range(self.minibatch_count):
+            rate = ctypes.c_float()
+            worker._check(c.library.kumo_worker_learning_rate(worker._handle, minibatch, ctypes.byref(rate)))
+            self._rates.append(rate.value)
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate of the experiment's [schedule] for the minibatch that is being trained."""
+        return self._rates[self._minibatch]
+
+
+class _Dropped(Exception):
+    """The job has ended while a block was computed."""
+
+
+class Worker:
+    """A worker of a Kumo job, whose model, data and loop are the caller's.
+
+    experiment: the experiment file; None: the one that `kumo launch` was given.
+    model: a torch.nn.Module, an ArrayModel, or a dict of numpy arrays. Its values are the initial weights
+      of a new job (those of the worker that holds partition 0 count).
+    optimizer: the torch optimizer of the module. Its state is cleared before each block, or with
+      block.reset_local_state = false carried from block to block by partition.
+    train_samples, validation_samples: sizes of the data sets; the same in every worker.
+    metrics: names, or Metric objects; the first one is the loss.
+    settings: "section.key=value" each, over those of the file.
+    name: of the worker; None: the one of `kumo launch`, or HOST-PID.
+    seed: whether random, numpy and torch are seeded for each block by (job.seed, round, partition).
+
+    Use it in a `with` statement, in the process that opened it, by one thread. A process has one worker
+    at a time.
+    """
+
+    _opened: Worker | None = None  # of this process
+
+    def __init__(self, experiment: str | os.PathLike | None, model: Any, optimizer: Any = None, *,
+                 train_samples: int, validation_samples: int = 0,
+                 metrics: Sequence[str | Metric] = ("loss",), settings: Sequence[str] = (),
+                 name: str | None = None, seed: bool = True):
+        self._handle = ctypes.c_void_p()
+        self._model = _adapted(model, optimizer)
+        self._seeds = seed
+        self._validates = validation_samples > 0
+        self._current: Work | None = None
+        self._places: dict[str, int] = {}
+        declared = [_metric(metric) for metric in metrics]
+        self._names = [metric.name for metric in declared]
+        keep: list[Any] = []  # alive until the library has copied the values
+        options = c.Options(
+            size=ctypes.sizeof(c.Options),
+            experiment=None if experiment is None else os.fsencode(experiment),
+            settings=(ctypes.c_char_p * len(settings))(*[one.encode() for one in settings]),
+            settings_count=len(settings), name=None if name is None else name.encode(),
+            device=self._model.device.encode(), tensors=self._described(keep),
+            tensors_count=len(self._places), metrics=_described_metrics(declared),
+            metrics_count=len(declared), train_samples=train_samples,
+            validation_samples=validation_samples)
+        if os.environ.get("KUMO_WORKER_NAME"):
+            _report_exceptions()
+        c.check(c.library.kumo_worker_open(ctypes.byref(options), ctypes.byref(self._handle)))
+        atexit.register(self.close)
+        Worker._opened = self
+        self._states = self._count_states()
+
+    def _described(self, keep: list[Any]):
+        described = self._model.tensors()
+        tensors = (c.Tensor * len(described))()
+        for i, (name, shape, kind) in enumerate(described):
+            extents = shape or (1,)
+            values = self._model.export_weights(name)
+            keep.append(values)
+            tensors[i] = c.Tensor(name.encode(), (ctypes.c_int64 * len(extents))(*extents), len(extents),
+                                  kind, c.floats(_address(values)))
+            self._places[name] = i
+        self._trained = [name for name, _, kind in described if kind in (c.WEIGHTS, c.UNDECAYED)]
+        self._frozen = {name for name, _, kind in described if kind == c.FROZEN}
+        return tensors
+
+    def _count_states(self) -> int:
+        count = ctypes.c_int32()
+        self._check(c.library.kumo_worker_states(self._handle, ctypes.byref(count)))
+        if count.value not in (0, self._model.optimizer_states):
+            have = self._model.optimizer_states
+            self.close()
+            raise KumoError(
+                f"block.reset_local_state = false: optimiser.type carries {count.value} arrays for each "
+                f"weight, but the optimizer of this program has {have}; set optimiser.type to an "
+                "optimiser like it, or block.reset_local_state = true")
+        return count.value
+
+    # --- The loop.
+
+    def blocks(self, evaluate: Callable[[Work], None] | None = None) -> Iterator[Block]:
+        """The blocks that this worker trains, until the job is complete or it has left on request.
+
+        Before a block is yielded its weights are in the model; when the loop goes on, the model's
+        weights (or gradients) are its contribution.
+
+        evaluate: called with a slice of the validation set, whose weights are in the model; it goes
+        through the slice's minibatches() and calls add(). torch modules are in evaluation mode and
+        gradients off meanwhile. Needed if validation_samples > 0.
+
+        Raises KumoError if the worker is refused, the job fails or stops, or the servers are gone.
+        """
+        if self._validates and evaluate is None:
+            raise ValueError("validation_samples is not 0: call blocks(evaluate) with a function that "
+                             "evaluates a slice of the validation set")
+        while (work := self._next()) is not None:
+            try:
+                if work.kind == c.WORK_EVALUATE:
+                    self._evaluate(Work(self, work), evaluate)
+                    continue
+                block = Block(self, work)
+                self._begin(block, work)
+                yield block
+                self._end(block, work)
+            except _Dropped:
+                self._current = None
+
+    def leave(self) -> None:
+        """Asks to leave the job without loss. Go on with the loop, which then ends soon."""
+        self._check(c.library.kumo_worker_leave(self._handle))
+
+    def close(self) -> None:
+        """Ends the worker; a block in progress is given back to the other workers."""
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        c.library.kumo_worker_close(handle)
+        atexit.unregister(self.close)
+        Worker._opened = None
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, kind, value, trace) -> None:
+        if self._handle and self._current is not None:
+            work = self._current
+            place = f"round {work.round}, partition {work.partition}"
+            if value is None:
+                print(f"kumo: {place}: the loop over blocks() was left, and its block is given back; call "
+                      "leave() and go on to leave without loss", file=sys.stderr)
+                reason = f"{place}: the program left its loop"
+            else:
+                reason = f"{place}: " + "".join(traceback.format_exception_only(kind, value)).strip()
+            # A misuse of this package would be the same on other workers.
+            same = isinstance(value, KumoError) and value.exit_code == 78
+            c.library.kumo_worker_fail(self._handle, c.FAILED_PRECONDITION if same else c.UNAVAILABLE,
+                                       reason.encode())
+        self.close()
+
+    # --- Parts.
+
+    def _check(self, status: int) -> None:
+        if status == c.ABORTED:
+            raise _Dropped
+        c.check(status)
+
+    def _next(self) -> c.Work | None:
+        """The next work; None at the end. Waits in short steps, so that signals are handled."""
+        work = c.Work()
+        while work.kind == c.WORK_NONE:
+            c.check(c.library.kumo_worker_next(self._handle, 100, ctypes.byref(work)))
+        return None if work.kind == c.WORK_DONE else work
+
+    def _load(self) -> None:
+        for name, place in self._places.items():
+            self._model.load(name, lambda address, place=place: self._check(
+                c.library.kumo_worker_get(self._handle, place, c.floats(address))))
+
+    def _begin(self, block: Block, work: c.Work) -> None:
+        self._current = block
+        self._load()
+
+        def read_state(name, i, address):
+            self._check(c.library.kumo_worker_get_state(self._handle, i, self._places[name],
+                                                        c.floats(address)))
+        carries = work.steps and self._states > 0 and not work.restarts
+        self._model.begin_block(read_state if carries else None, work.steps_before)
+        if self._seeds:
+            self._model.seed(work.seed)
+
+    def _end(self, block: Block, work: c.Work) -> None:
+        def set_tensor(name, values):
+            self._check(c.library.kumo_worker_set(self._handle, self._places[name],
+                                                  c.floats(_address(values))))
+        trained = set(self._trained)
+        without = []
+        for name in self._places:
+            if name in self._frozen:
+                continue
+            if work.steps or name not in trained:
+                set_tensor(name, self._model.export_weights(name))
+            elif (gradient := self._model.export_gradient(name)) is not None:
+                set_tensor(name, gradient)
+            else:
+                without.append(name)
+        if without and len(without) == len(trained):
+            raise KumoError(f"round {block.round}, partition {block.partition}: no parameter has a gradient "
+                            "at the end of the block; call zero_grad() before backward(), not after step()")
+        for name in without:  # a parameter that the loss does not depend on
+            shape = dict((n, s) for n, s, _ in self._model.tensors())[name]
+            set_tensor(name, np.zeros(shape or (1,), np.float32))
+        if work.steps and self._states > 0 and not work.restarts:
+            self._model.end_block(lambda name, i, values: self._check(
+                c.library.kumo_worker_set_state(self._handle, i, self._places[name],
+                                                c.floats(_address(values)))))
+        block._finish()
+        self._current = None
+
+    def _evaluate(self, part: Work, evaluate: Callable[[Work], None]) -> None:
+        self._current = part
+        self._load()
+        if self._seeds:
+            self._model.seed(part._work.seed)
+        with self._model.evaluating():
+            evaluate(part)
+        part._finish()
+        self._current = None
+
+    def _total(self, means) -> float:
+        if any(hasattr(mean, "detach") for mean, _ in means):
+            from . import _torch
+            return _torch.total(means)
+        return float(sum(float(mean) * samples for mean, samples in means))
+
+
+def _adapted(model: Any, optimizer: Any):
+    if isinstance(model, ArrayModel):
+        return model
+    if isinstance(model, dict):
+        return ArrayModel(model)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        from ._torch import TorchModel
+        return TorchModel(model, optimizer)
+    raise TypeError(f"the model is a {type(model).__name__}; give a torch.nn.Module, a kumo.ArrayModel, or "
+                    "a dict of numpy arrays")
+
+
+def _address(values: Any) -> int:
+    return values.data_ptr() if hasattr(values, "data_ptr") else values.ctypes.data
+
+
+def _described_metrics(metrics: Sequence[Metric]):
+    fields = (c.MetricField * len(metrics))()
+    for i, metric in enumerate(metrics):
+        formula = c.PERPLEXITY if metric.exponential else c.SHARE if metric.share else c.MEAN
+        fields[i] = c.MetricField(metric.name.encode(), formula, metric.more_is_better)
+    return fields
+
+
+def _report_exceptions() -> None:
+    """Below `kumo launch`, an exception ends the process with its exit code, and with its text in the
+    termination log, which the launcher quotes."""
+    def report(kind, value, trace):
+        sys.__excepthook__(kind, value, trace)
+        text = str(value) if isinstance(value, KumoError) else (
+            "".join(traceback.format_exception_only(kind, value)).strip())
+        if log := os.environ.get("KUMO_TERMINATION_LOG"):
+            try:
+                with open(log, "w", encoding="utf-8") as file:
+                    file.write(text.replace("\n", "; ") + "\n")
+            except OSError:
+                pass
+        if isinstance(value, KumoError):
+            if Worker._opened is not None:
+                Worker._opened.close()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(value.exit_code)
+    sys.excepthook = report
+
+
+def load_state_dict(folder: str | os.PathLike) -> dict[str, Any]:
+    """The weights of a checkpoint by their names, as `module.load_state_dict` takes them.
+
+    folder: a checkpoint's folder, or the output folder of a job, whose newest checkpoint is read.
+    Returns torch tensors if torch is imported, otherwise numpy arrays, of float32 and the tensors'
+    shapes. Buffers that are not exchanged are missing: give strict=False to a module that has such.
+    """
+    weights = ctypes.c_void_p()
+    c.check(c.library.kumo_weights_open(os.fsencode(folder), ctypes.byref(weights)))
+    state: dict[str, Any] = {}
+    torch = sys.modules.get("torch")
+    try:
+        for i in range(c.library.kumo_weights_count(weights)):
+            extents = ctypes.POINTER(ctypes.c_int64)()
+            dimensions = c.library.kumo_weights_shape(weights, i, ctypes.byref(extents))
+            values = np.empty(tuple(extents[:dimensions]), np.float32)
+            c.library.kumo_weights_get(weights, i, c.floats(values.ctypes.data))
+            name = c.library.kumo_weights_name(weights, i).decode()
+            state[name] = values if torch is None else torch.from_numpy(values)
+    finally:
+        c.library.kumo_weights_close(weights)
+    return state

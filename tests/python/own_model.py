@@ -1,0 +1,81 @@
+"""The program of worker.command in worker_test.py: linear regression with numpy.
+
+CASE: what goes wrong, "" for nothing:
+  kill            the worker worker-0 kills itself once, in round 3
+  stop            it asks the launcher, its parent, to stop the job once, in round 3
+  samples         worker-1 has another number of training samples
+  tensors         worker-1 has another tensor
+  early           the loop over a block's minibatches ends early
+  leave           the worker worker-0 leaves in round 3
+  raise           the worker worker-0 raises an exception once, in round 3
+  nan             a weight becomes infinite
+"""
+import os
+import pathlib
+import signal
+import sys
+
+import kumo
+import numpy as np
+
+CASE = os.environ.get("CASE", "")
+NAME = os.environ["KUMO_WORKER_NAME"]
+SAMPLES, VALIDATION = 200, 30
+random = np.random.default_rng(1)
+x = random.normal(size=(SAMPLES + VALIDATION, 8)).astype(np.float32)
+y = x @ random.normal(size=8).astype(np.float32) + 0.5
+
+weights = {"layer.weight": np.zeros(8 if CASE != "tensors" or NAME != "worker-1" else 9, np.float32),
+           "layer.bias": np.zeros((), np.float64), "mean": np.zeros(8, np.float32),
+           "frozen": np.arange(5, dtype=np.float32)}
+model = kumo.ArrayModel(weights, undecayed=["layer.bias"], statistics=["mean"], frozen=["frozen"])
+
+
+def once():
+    """Whether no worker of this job has come here before."""
+    try:
+        pathlib.Path("once").touch(exist_ok=False)
+        return True
+    except FileExistsError:
+        return False
+
+
+def gradients(indices):
+    error = x[indices] @ weights["layer.weight"] + weights["layer.bias"] - y[indices]
+    return (error**2).mean(), 2 * x[indices].T @ error / len(indices), 2 * error.mean()
+
+
+def evaluate(part):
+    for indices in part.minibatches():
+        assert indices.min() >= 0 and indices.max() < VALIDATION
+        part.add(loss=gradients(indices + SAMPLES)[0], samples=len(indices))
+
+
+train_samples = SAMPLES + (1 if CASE == "samples" and NAME == "worker-1" else 0)
+with kumo.Worker(None, model, train_samples=train_samples, validation_samples=VALIDATION) as worker:
+    for block in worker.blocks(evaluate):
+        if block.round == 3 and NAME == "worker-0" and CASE in ("kill", "leave", "stop", "raise") and once():
+            if CASE == "raise":
+                raise OSError("the data server is away")
+            if CASE == "leave":
+                worker.leave()
+            process, number = (os.getpid(), 9) if CASE == "kill" else (os.getppid(), signal.SIGINT)
+            if CASE != "leave":
+                os.kill(process, number)
+        for indices in block.minibatches():
+            loss, weight, bias = gradients(indices)
+            # Noise, to show that random numbers belong to a block, not to a worker.
+            weight += np.random.normal(size=8) * 0.1
+            if block.mode == "gradients":
+                model.gradients["layer.weight"][...] = weight
+                model.gradients["layer.bias"][...] = bias
+            else:
+                weights["layer.weight"] -= block.learning_rate * weight
+                weights["layer.bias"] -= block.learning_rate * bias
+            weights["mean"][...] = x[indices].mean(axis=0)
+            if CASE == "nan":
+                weights["layer.weight"][2] = np.inf
+            block.add(loss=loss, samples=len(indices))
+            if CASE == "early":
+                break
+print("the program ends", file=sys.stderr)
