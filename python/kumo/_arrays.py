@@ -52,11 +52,14 @@ class ArrayModel:
     def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
         return [(name, np.shape(array), self._kinds[name]) for name, array in self.weights.items()]
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        return np.shape(self.weights[name])
+
     def export_weights(self, name: str) -> np.ndarray:
-        return np.ascontiguousarray(self.weights[name], dtype=np.float32)
+        return np.asarray(self.weights[name], np.float32, "C")
 
     def export_gradient(self, name: str) -> np.ndarray:
-        return np.ascontiguousarray(self.gradients[name], dtype=np.float32)
+        return np.asarray(self.gradients[name], np.float32, "C")
 
     def load(self, name: str, read) -> None:
         array = self.weights[name]

@@ -33,6 +33,7 @@ class TorchModel:
         if not any(kind in (c.WEIGHTS, c.UNDECAYED) for kind in self._kinds.values()):
             raise ValueError("the model has no parameter that requires a gradient")
         self._states = _states_of(optimizer)
+        self._parameters = [id(parameter) for parameter in module.parameters()]
 
     def _add(self, name: str, tensor: torch.Tensor, kind: int) -> None:
         if not tensor.is_floating_point():
@@ -51,6 +52,9 @@ class TorchModel:
 
     def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
         return [(name, tuple(tensor.shape), self._kinds[name]) for name, tensor in self._tensors.items()]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self._tensors[name].shape)
 
     def export_weights(self, name: str) -> torch.Tensor:
         return _on_host(self._tensors[name])
@@ -72,6 +76,9 @@ class TorchModel:
 
     def begin_block(self, read_state, steps_before: int) -> None:
         """read_state: None if the optimizer starts without state; else reads array i of a tensor."""
+        if [id(parameter) for parameter in self.module.parameters()] != self._parameters:
+            raise c.KumoError("the model has other parameters than when its Worker was made; change it "
+                              "before that")
         self.module.train()
         self.module.zero_grad(set_to_none=True)
         if self.optimizer is None:

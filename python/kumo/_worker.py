@@ -159,6 +159,7 @@ class Worker:
         self._validates = validation_samples > 0
         self._current: Work | None = None
         self._places: dict[str, int] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
         declared = [_metric(metric) for metric in metrics]
         self._names = [metric.name for metric in declared]
         keep: list[Any] = []  # alive until the library has copied the values
@@ -188,6 +189,7 @@ class Worker:
             tensors[i] = c.Tensor(name.encode(), (ctypes.c_int64 * len(extents))(*extents), len(extents),
                                   kind, c.floats(_address(values)))
             self._places[name] = i
+            self._shapes[name] = tuple(shape)
         self._trained = [name for name, _, kind in described if kind in (c.WEIGHTS, c.UNDECAYED)]
         self._frozen = {name for name, _, kind in described if kind == c.FROZEN}
         return tensors
@@ -277,8 +279,15 @@ class Worker:
             c.check(c.library.kumo_worker_next(self._handle, 100, ctypes.byref(work)))
         return None if work.kind == c.WORK_DONE else work
 
+    def _check_shape(self, name: str, shape: tuple[int, ...]) -> None:
+        """The library trusts that arrays are as long as it was told."""
+        if tuple(shape) != self._shapes[name]:
+            raise KumoError(f"tensor {name} is of shape {list(shape)}, but was of shape "
+                            f"{list(self._shapes[name])} when the Worker was made")
+
     def _load(self) -> None:
         for name, place in self._places.items():
+            self._check_shape(name, self._model.shape(name))
             self._model.load(name, lambda address, place=place: self._check(
                 c.library.kumo_worker_get(self._handle, place, c.floats(address))))
 
@@ -296,8 +305,13 @@ class Worker:
 
     def _end(self, block: Block, work: c.Work) -> None:
         def set_tensor(name, values):
+            self._check_shape(name, values.shape)
             self._check(c.library.kumo_worker_set(self._handle, self._places[name],
                                                   c.floats(_address(values))))
+        def set_state(name, i, values):
+            self._check_shape(name, values.shape)
+            self._check(c.library.kumo_worker_set_state(self._handle, i, self._places[name],
+                                                        c.floats(_address(values))))
         trained = set(self._trained)
         without = []
         for name in self._places:
@@ -313,12 +327,9 @@ class Worker:
             raise KumoError(f"round {block.round}, partition {block.partition}: no parameter has a gradient "
                             "at the end of the block; call zero_grad() before backward(), not after step()")
         for name in without:  # a parameter that the loss does not depend on
-            shape = dict((n, s) for n, s, _ in self._model.tensors())[name]
-            set_tensor(name, np.zeros(shape or (1,), np.float32))
+            set_tensor(name, np.zeros(self._shapes[name], np.float32))
         if work.steps and self._states > 0 and not work.restarts:
-            self._model.end_block(lambda name, i, values: self._check(
-                c.library.kumo_worker_set_state(self._handle, i, self._places[name],
-                                                c.floats(_address(values)))))
+            self._model.end_block(set_state)
         block._finish()
         self._current = None
 

@@ -1,13 +1,11 @@
 """The program of worker.command in worker_test.py: linear regression with numpy.
 
 CASE: what goes wrong, "" for nothing:
-  kill            the worker worker-0 kills itself once, in round 3
-  stop            it asks the launcher, its parent, to stop the job once, in round 3
+  workers         worker-0 kills itself once, worker-1 raises an exception once, worker-2 leaves
+  stop            worker-0 asks the launcher, its parent, to stop the job once, in round 3
   samples         worker-1 has another number of training samples
-  tensors         worker-1 has another tensor
   early           the loop over a block's minibatches ends early
-  leave           the worker worker-0 leaves in round 3
-  raise           the worker worker-0 raises an exception once, in round 3
+  shape           a tensor gets another shape
   nan             a weight becomes infinite
 """
 import os
@@ -25,19 +23,30 @@ random = np.random.default_rng(1)
 x = random.normal(size=(SAMPLES + VALIDATION, 8)).astype(np.float32)
 y = x @ random.normal(size=8).astype(np.float32) + 0.5
 
-weights = {"layer.weight": np.zeros(8 if CASE != "tensors" or NAME != "worker-1" else 9, np.float32),
+weights = {"layer.weight": np.zeros(8, np.float32),
            "layer.bias": np.zeros((), np.float64), "mean": np.zeros(8, np.float32),
            "frozen": np.arange(5, dtype=np.float32)}
 model = kumo.ArrayModel(weights, undecayed=["layer.bias"], statistics=["mean"], frozen=["frozen"])
 
 
 def once():
-    """Whether no worker of this job has come here before."""
+    """Whether no worker of this name has come here before."""
     try:
-        pathlib.Path("once").touch(exist_ok=False)
+        pathlib.Path("once-" + NAME).touch(exist_ok=False)
         return True
     except FileExistsError:
         return False
+
+
+def disturb(block):
+    if CASE == "stop" and NAME == "worker-0" and block.round >= 3 and once():
+        os.kill(os.getppid(), signal.SIGINT)
+    if CASE == "workers" and block.round >= 3 * (1 + int(NAME[-1])) and once():
+        if NAME == "worker-0":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if NAME == "worker-1":
+            raise OSError("the data server is away")
+        worker.leave()
 
 
 def gradients(indices):
@@ -54,14 +63,7 @@ def evaluate(part):
 train_samples = SAMPLES + (1 if CASE == "samples" and NAME == "worker-1" else 0)
 with kumo.Worker(None, model, train_samples=train_samples, validation_samples=VALIDATION) as worker:
     for block in worker.blocks(evaluate):
-        if block.round == 3 and NAME == "worker-0" and CASE in ("kill", "leave", "stop", "raise") and once():
-            if CASE == "raise":
-                raise OSError("the data server is away")
-            if CASE == "leave":
-                worker.leave()
-            process, number = (os.getpid(), 9) if CASE == "kill" else (os.getppid(), signal.SIGINT)
-            if CASE != "leave":
-                os.kill(process, number)
+        disturb(block)
         for indices in block.minibatches():
             loss, weight, bias = gradients(indices)
             # Noise, to show that random numbers belong to a block, not to a worker.
@@ -75,6 +77,8 @@ with kumo.Worker(None, model, train_samples=train_samples, validation_samples=VA
             weights["mean"][...] = x[indices].mean(axis=0)
             if CASE == "nan":
                 weights["layer.weight"][2] = np.inf
+            if CASE == "shape":
+                model.weights["layer.weight"] = np.zeros(9, np.float32)
             block.add(loss=loss, samples=len(indices))
             if CASE == "early":
                 break
