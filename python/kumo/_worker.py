@@ -132,7 +132,8 @@ class _Dropped(Exception):
 class Worker:
     """A worker of a Kumo job, whose model, data and loop are the caller's.
 
-    experiment: the experiment file; None: the one that `kumo launch` was given.
+    experiment: the experiment file of a worker that is started by hand. Below `kumo launch` the file that
+      it was given counts.
     model: a torch.nn.Module, an ArrayModel, or a dict of numpy arrays. Its values are the initial weights
       of a new job (those of the worker that holds partition 0 count).
     optimizer: the torch optimizer of the module. Its state is cleared before each block, or with

@@ -83,7 +83,7 @@ typedef struct {
 
 typedef struct {
   size_t size;                 /* sizeof(kumo_worker_options) */
-  const char* experiment;      /* its file; NULL: the one of `kumo launch` */
+  const char* experiment;      /* its file; the one of `kumo launch` counts, if there is one */
   const char* const* settings; /* "section.key=value" each, over those of the file */
   int32_t settings_count;
   const char* name;   /* of the worker; NULL: the one of `kumo launch`, or HOST-PID */

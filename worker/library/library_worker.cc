@@ -65,9 +65,8 @@ std::vector<std::string> SetsOf(const LibraryWorkerSettings& settings) {
 }
 
 Result<Experiment> ExperimentFor(const LibraryWorkerSettings& settings) {
-  const std::string file = settings.experiment.empty()
-                               ? ValueOf(settings.variables, "KUMO_EXPERIMENT")
-                               : settings.experiment;
+  const std::string launched = ValueOf(settings.variables, "KUMO_EXPERIMENT");
+  const std::string& file = launched.empty() ? settings.experiment : launched;
   if (file.empty()) {
     return FailedPrecondition(
         "no experiment file is named; name one, or start this program with kumo launch FILE");

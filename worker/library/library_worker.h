@@ -53,9 +53,9 @@ struct OwnModel {
 };
 
 struct LibraryWorkerSettings {
-  std::string experiment;         // file; "": $KUMO_EXPERIMENT
+  std::string experiment;         // file, unless $KUMO_EXPERIMENT is set
   std::vector<std::string> sets;  // "section.key=value", before those of $KUMO_SETTINGS
-  std::string name;               // "": $KUMO_WORKER_NAME, or HOST-PID
+  std::string name;               // "": $KUMO_WORKER_NAME, else HOST-PID
   std::string device;             // for people
   Variables variables;            // of the environment
 };
