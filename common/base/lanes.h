@@ -40,6 +40,30 @@ KUMO_ALWAYS_INLINE void StorePart(FloatPart part, float* to) {
 
 KUMO_ALWAYS_INLINE IntPart BitsOf(FloatPart part) { return __builtin_bit_cast(IntPart, part); }
 
+// Bit l tells whether lane l of `a` is greater than that of `b`.
+KUMO_ALWAYS_INLINE uint32_t GreaterLanes(const IntLanes& a, const IntLanes& b) {
+  uint32_t bits = 0;
+  for (int p = 0; p < kParts; ++p) {
+#if defined(__AVX512F__)
+    constexpr int kGreater = 6;
+    bits = __builtin_ia32_cmpd512_mask(a.part[p], b.part[p], kGreater, 0xffffu);
+#elif defined(__x86_64__)
+    const auto greater = __builtin_bit_cast(FloatPart, a.part[p] > b.part[p]);
+#if defined(__AVX2__)
+    const int of_part = __builtin_ia32_movmskps256(greater);
+#else
+    const int of_part = __builtin_ia32_movmskps(greater);
+#endif
+    bits |= static_cast<uint32_t>(of_part) << (p * kPartLanes);
+#else
+    for (int l = 0; l < kPartLanes; ++l) {
+      bits |= (a.part[p][l] > b.part[p][l] ? 1u : 0u) << (p * kPartLanes + l);
+    }
+#endif
+  }
+  return bits;
+}
+
 // Non-temporal store, past the caches, for memory that is not read again soon: the cache line is
 // not fetched first. `to` is aligned to 64 bytes. Fence before another thread reads the memory.
 KUMO_ALWAYS_INLINE void StreamPart(FloatPart part, float* to) {

@@ -35,6 +35,7 @@ static_assert(Codec::kBucket == kCodecBucket);
 KUMO_CODECS(KUMO_DECLARE_CODEC)
 #undef KUMO_DECLARE_CODEC
 KUMO_DECLARE_PER_ISA(const TopkKernel, kTopkKernel)
+KUMO_DECLARE_PER_ISA(const Topk2bitKernel, kTopk2bitKernel)
 
 namespace {
 
@@ -122,12 +123,16 @@ class KernelCodec final : public Codec {
   const size_t granule_bytes_;
 };
 
+Topk2bitCodec::Kernels Topk2bitKernelsAt(Isa isa) {
+  return {KUMO_AT_ISA(isa, kTopkKernel), KUMO_AT_ISA(isa, kTopk2bitKernel)};
+}
+
 struct CodecList {
 #define KUMO_CODEC_AT(name) KernelCodec(KUMO_AT_ISA(isa, name)),
   explicit CodecList(Isa isa)
       : codecs{KUMO_CODECS(KUMO_CODEC_AT)},
         topk(KUMO_AT_ISA(isa, kTopkKernel), At(CodecSettings().values), {}),
-        topk2bit(KUMO_AT_ISA(isa, kTopkKernel), {}) {
+        topk2bit(Topk2bitKernelsAt(isa), {}) {
     for (const KernelCodec& codec : codecs) {
       pointers.push_back(&codec);
       choices.push_back({codec.id(), codec.name(), codec.kernel().help});
@@ -208,7 +213,7 @@ const Codec& CodecOf(CodecId id, const CodecSettings& settings) {
     if (traits.selects) {
       found = new TopkCodec(KUMO_AT_ISA(isa, kTopkKernel), list.At(settings.values), settings);
     } else if (traits.uses_tensors) {
-      found = new Topk2bitCodec(KUMO_AT_ISA(isa, kTopkKernel), settings);
+      found = new Topk2bitCodec(Topk2bitKernelsAt(isa), settings);
     } else {
       found = new KernelCodec(list.At(id).kernel(), settings);
     }

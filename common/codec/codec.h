@@ -67,7 +67,7 @@ struct TensorPiece {
   size_t begin = 0;  // in the chunk; the piece ends where the next one begins
 };
 
-class Topk2bitCodec;
+class TensorCodec;
 
 class Codec {
  public:
@@ -90,7 +90,7 @@ class Codec {
   virtual float largest() const = 0;
   // Exact length in bytes of n encoded numbers.
   virtual size_t EncodedBytes(size_t n) const = 0;
-  // Ranges to decode begin at multiples of it: a power of two, up to kBucket, and short if each
+  // Ranges to decode begin at multiples of it: a power of two, up to the group, and short if each
   // number is encoded by itself.
   virtual size_t granule() const = 0;
   // Whether the encoded bytes are the numbers themselves, as float32.
@@ -102,8 +102,9 @@ class Codec {
                                                   size_t /*n*/) const {
     return nullptr;
   }
-  // Not null: made by ForTensors; all chunks of a tensor are encoded together.
-  virtual const Topk2bitCodec* of_tensors() const { return nullptr; }
+  // This codec, if it was made by ForTensors: all chunks of a tensor are encoded together. Else
+  // null.
+  virtual const TensorCodec* of_tensors() const { return nullptr; }
 
   // u = x + residual (times CodecSettings::residual_factor, if decays_residual); out <- encode(u);
   // residual <- u - decode(out). An empty residual means no error feedback (u = x). Requires

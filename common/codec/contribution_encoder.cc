@@ -5,16 +5,17 @@ namespace kumo {
 int64_t ContributionEncoder::Encode(const Codec& codec, const EncodeContext& context,
                                     std::span<const float> x, std::span<float> residual,
                                     std::span<std::byte> out) {
-  const Topk2bitCodec* const of_tensors = codec.of_tensors();
+  const TensorCodec* const of_tensors = codec.of_tensors();
   if (of_tensors == nullptr) return codec.EncodeIn(context, x, residual, out);
-  Topk2bitCodec::Selection selection;
+  TensorCodec::Selection selection;
   const int64_t bad = of_tensors->Select(context, x, residual, out, &selection);
   if (bad < 0) selections_.push_back(std::move(selection));
   return bad;
 }
 
 void ContributionEncoder::Finish() {
-  Topk2bitCodec::Quantise(selections_);
+  if (selections_.empty()) return;
+  selections_.front().codec->Quantise(selections_);
   selections_.clear();
 }
 

@@ -1,5 +1,6 @@
-// Encoder of a contribution: chunks in the order of the flat vector, each with its codec. Codecs of
-// tensors (Codec::of_tensors) are quantised when all chunks are known.
+// Encoder of a contribution: chunks in the order of the flat vector, each with its codec. Chunks
+// with codecs of tensors (Codec::of_tensors), all made from one codec, are quantised when all are
+// known.
 //
 // One thread.
 #pragma once
@@ -9,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "common/codec/topk2bit_codec.h"
+#include "common/codec/tensor_codec.h"
 
 namespace kumo {
 
@@ -24,7 +25,7 @@ class ContributionEncoder {
   void Finish();
 
  private:
-  std::vector<Topk2bitCodec::Selection> selections_;
+  std::vector<TensorCodec::Selection> selections_;
 };
 
 }  // namespace kumo

@@ -26,12 +26,41 @@ using Formula = on_host::Topk2bitFormula;
 
 constexpr size_t kGroupCode = 80;  // bytes of a full group's positions and codes
 
+// The 2 high bits of 8 bytes side by side.
+uint64_t HighBits(uint64_t bytes) {
+  bytes = (bytes >> 6) & 0x0303030303030303u;
+  bytes = (bytes | bytes >> 6) & 0x000f000f000f000fu;
+  bytes = (bytes | bytes >> 12) & 0x000000ff000000ffu;
+  return (bytes | bytes >> 24) & 0xffffu;
+}
+// The inverse: bytes whose low bits are 0.
+uint64_t SpreadBits(uint64_t bits) {
+  bits = (bits | bits << 24) & 0x000000ff000000ffu;
+  bits = (bits | bits << 12) & 0x000f000f000f000fu;
+  bits = (bits | bits << 6) & 0x0303030303030303u;
+  return bits << 6;
+}
+
 void PutPositions(const uint16_t* positions, size_t kept, std::byte* out) {
+  std::array<uint64_t, Formula::kMostKept / 8> bytes{};
+  std::array<uint64_t, 2> ones{};
   for (size_t j = 0; j < kept; ++j) {
-    out[j] |= std::byte{Formula::LowBits(positions[j])};
     const size_t bit = Formula::HighBit(j, positions[j]);
-    out[bit / 2] |= std::byte{Formula::MaskOf(bit)};
+    ones[bit / 64] |= uint64_t{1} << (bit % 64);
   }
+  for (size_t j = 0; j < kept; ++j) {
+    out[j] = std::byte{Formula::LowBits(positions[j])};
+  }
+  std::memcpy(bytes.data(), out, kept);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] |= SpreadBits(static_cast<uint16_t>(ones[i / 4] >> (i % 4 * 16)));
+  }
+  std::memcpy(out, bytes.data(), kept);
+}
+
+void PutCodes(const uint8_t* codes, size_t kept, std::byte* out) {
+  std::fill_n(out, Formula::GroupBytes(kept) - kept, std::byte{0});
+  for (size_t j = 0; j < kept; ++j) out[j / 4] |= static_cast<std::byte>(codes[j] << (j % 4 * 2));
 }
 
 // Reader of a group's positions, from any bytes: up to `kept`, in no certain order.
@@ -57,14 +86,6 @@ class PositionReader {
   size_t read() const { return read_; }
 
  private:
-  // The 2 high bits of 8 bytes side by side.
-  static uint64_t HighBits(uint64_t bytes) {
-    bytes = (bytes >> 6) & 0x0303030303030303u;
-    bytes = (bytes | bytes >> 6) & 0x000f000f000f000fu;
-    bytes = (bytes | bytes >> 12) & 0x000000ff000000ffu;
-    return (bytes | bytes >> 24) & 0xffffu;
-  }
-
   const std::byte* const positions_;
   const size_t kept_;
   std::array<uint64_t, 2> ones_{};  // the high bits
@@ -72,7 +93,29 @@ class PositionReader {
   size_t read_ = 0;
 };
 
-// Statistics of the sent numbers of one tensor, in four passes over them. Sums are of each group's
+// Numbers of a group that were sent, as its bytes say.
+struct SentOfGroup {
+  size_t count = 0;
+  std::array<uint16_t, Formula::kMostKept> positions;  // ascending
+  std::array<uint8_t, Formula::kMostKept> codes;
+
+  // Of any bytes. Positions that do not ascend are left out, so that any bytes mean the same
+  // numbers everywhere.
+  void Read(const std::byte* code, size_t kept, size_t of_group) {
+    PositionReader reader(code, kept);
+    const std::byte* const codes_of_group = code + kept;
+    int64_t before = -1;
+    count = 0;
+    for (int64_t position; (position = reader.Next()) >= 0;) {
+      if (position <= before || position >= static_cast<int64_t>(of_group)) continue;
+      before = position;
+      positions[count] = static_cast<uint16_t>(position);
+      codes[count++] = static_cast<uint8_t>(Formula::CodeAt(codes_of_group, reader.read() - 1));
+    }
+  }
+};
+
+// Statistics of the sent numbers of one tensor, in three passes over them. Sums are of each group's
 // numbers, then of groups.
 struct Statistics {
   int64_t count = 0;
@@ -98,16 +141,9 @@ struct Statistics {
     AddTo(&squares, values, [this](double v) { return (v - mean) * (v - mean); });
   }
   void SetStep() { step = Formula::StepOf(squares, count); }
-  // Codes number `first` of the group and those behind it.
-  void AddCodes(std::span<const float> values, size_t first, std::byte* codes) {
-    std::array<double, Formula::kLevels> of_group{};
-    for (size_t i = 0; i < values.size(); ++i) {
-      const uint32_t code = Formula::CodeOf(values[i], mean, step);
-      of_group[code] += static_cast<double>(values[i]);
-      ++counts[code];
-      codes[(first + i) / 4] |= static_cast<std::byte>(code << ((first + i) % 4 * 2));
-    }
-    for (int c = 0; c < Formula::kLevels; ++c) sums[c] += of_group[c];
+  void AddCodes(const Topk2bitKernel& kernel, std::span<const float> values, uint8_t* codes) {
+    kernel.code(values.data(), values.size(), mean, step, codes);
+    kernel.add(values.data(), codes, values.size(), sums.data(), counts.data());
   }
   void SetLevels() {
     for (int c = 0; c < Formula::kLevels; ++c) {
@@ -119,16 +155,10 @@ struct Statistics {
 // Sent numbers of one tensor in one group.
 struct Run {
   size_t statistics;  // index
-  const Topk2bitCodec::Selection* chunk;
-  size_t begin_of_group;  // in the chunk
-  size_t first;           // in the group's numbers that are sent
-  size_t first_of_chunk;  // in those of the chunk
-  size_t count;
-  std::byte* codes;
-
-  std::span<const float> values() const {
-    return std::span(chunk->values).subspan(first_of_chunk, count);
-  }
+  float* residual;    // of the group
+  std::span<const uint16_t> positions;
+  std::span<const float> values;
+  uint8_t* codes;
 };
 
 }  // namespace
@@ -170,26 +200,31 @@ size_t Topk2bitCodec::EncodedBytes(size_t n) const {
 std::unique_ptr<const Codec> Topk2bitCodec::ForTensors(std::vector<TensorPiece> pieces,
                                                        size_t n) const {
   CHECK(!pieces.empty() && pieces.front().begin == 0 && pieces.back().begin < n);
-  return std::unique_ptr<const Codec>(new Topk2bitCodec(kernel_, settings_, std::move(pieces), n));
+  return std::unique_ptr<const Codec>(new Topk2bitCodec(kernels_, settings_, std::move(pieces), n));
 }
 
 // residual <- u; positions and values of what is sent, and the positions' bytes.
 int64_t Topk2bitCodec::SelectGroup(const EncodeContext& context, const float* x, float* residual,
-                                   size_t count, std::byte* out, int* guess, uint16_t* positions,
-                                   float* values) const {
-  alignas(64) std::array<float, kTopkGroup> u;
-  const uint32_t top = kernel_.add(x, residual, settings_.residual_factor, count, u.data());
+                                   size_t count, std::byte* out, uint32_t* guess,
+                                   uint16_t* positions, float* values) const {
+  alignas(64) std::array<float, kTopkGroup> sums;
+  const float* u = x;
+  uint32_t top;
+  if (residual != nullptr) {
+    top = kernels_.select.add(x, residual, settings_.residual_factor, count, sums.data());
+    u = sums.data();
+  } else {
+    top = kernels_.select.largest(x, count);
+  }
   if (top > std::bit_cast<uint32_t>(context.most)) {
-    return std::find_if(u.begin(), u.begin() + count,
+    return std::find_if(u, u + count,
                         [&context](float v) { return !(std::fabs(v) <= context.most); }) -
-           u.begin();
+           u;
   }
   const size_t kept = Formula::Kept(count);
-  kernel_.select(u.data(), count, kept, guess, positions);
-  std::fill_n(out, Formula::GroupBytes(kept), std::byte{0});
+  kernels_.select.select(u, count, kept, top, guess, positions);
   PutPositions(positions, kept, out);
   for (size_t j = 0; j < kept; ++j) values[j] = u[positions[j]];
-  if (residual != nullptr) kernel_.keep(u.data(), count, residual);
   return -1;
 }
 
@@ -198,7 +233,8 @@ int64_t Topk2bitCodec::EncodeGroups(const EncodeContext& context, std::span<cons
                                     std::span<float> residual, std::span<std::byte> out) const {
   std::array<uint16_t, Formula::kMostKept> positions;
   std::array<float, Formula::kMostKept> values;
-  int guess = 0;
+  std::array<uint8_t, Formula::kMostKept> codes;
+  uint32_t guess = 0;
   for (size_t begin = 0; begin < x.size(); begin += kTopkGroup) {
     const size_t group = begin / kTopkGroup;
     const size_t count = std::min(kTopkGroup, x.size() - begin);
@@ -214,12 +250,13 @@ int64_t Topk2bitCodec::EncodeGroups(const EncodeContext& context, std::span<cons
     statistics.SetMean();
     statistics.AddSquares(sent);
     statistics.SetStep();
-    statistics.AddCodes(sent, 0, code + kept);
+    statistics.AddCodes(kernels_.quantise, sent, codes.data());
+    PutCodes(codes.data(), kept, code + kept);
     statistics.SetLevels();
     std::memcpy(out.data() + LevelsAt(group, x.size()), statistics.levels.data(),
                 Formula::kLevelBytes);
     for (size_t j = 0; j < kept && rest != nullptr; ++j) {
-      rest[positions[j]] = values[j] - statistics.levels[Formula::CodeAt(code + kept, j)];
+      rest[positions[j]] = values[j] - statistics.levels[codes[j]];
     }
   }
   return -1;
@@ -252,7 +289,7 @@ int64_t Topk2bitCodec::Select(const EncodeContext& context, std::span<const floa
       x.size() / kTopkGroup * Formula::kMostKept + Formula::Kept(x.size() % kTopkGroup);
   selection->positions.resize(sent);
   selection->values.resize(sent);
-  int guess = 0;
+  uint32_t guess = 0;
   for (size_t begin = 0; begin < x.size(); begin += kTopkGroup) {
     const size_t group = begin / kTopkGroup;
     const size_t first = group * Formula::kMostKept;
@@ -265,55 +302,74 @@ int64_t Topk2bitCodec::Select(const EncodeContext& context, std::span<const floa
   return -1;
 }
 
-void Topk2bitCodec::Quantise(std::span<const Selection> chunks) {
+void Topk2bitCodec::Quantise(std::span<const Selection> chunks) const {
+  size_t numbers = 0;
+  for (const Selection& chunk : chunks) numbers += chunk.values.size();
+  std::vector<uint8_t> codes(numbers);
   std::vector<Statistics> of_tensor;
   std::vector<size_t> first_of_chunk;  // index in of_tensor
   std::vector<Run> runs;
   int last_tensor = -1;
+  uint8_t* to = codes.data();
   for (const Selection& chunk : chunks) {
-    const Topk2bitCodec& codec = *chunk.codec;
+    const std::span<const TensorPiece> pieces = chunk.codec->pieces();
     const size_t n = chunk.residual.size();
-    for (const TensorPiece& piece : codec.pieces_) {
+    for (const TensorPiece& piece : pieces) {
       if (piece.tensor != last_tensor) of_tensor.emplace_back();
       last_tensor = piece.tensor;
-      if (&piece == codec.pieces_.data()) first_of_chunk.push_back(of_tensor.size() - 1);
+      if (&piece == pieces.data()) first_of_chunk.push_back(of_tensor.size() - 1);
     }
     size_t piece = 0;
+    const auto end_of_piece = [&] {
+      return piece + 1 < pieces.size() ? pieces[piece + 1].begin : n;
+    };
     for (size_t begin = 0; begin < n; begin += kTopkGroup) {
       const size_t kept = Formula::Kept(std::min(kTopkGroup, n - begin));
       const size_t first = begin / kTopkGroup * Formula::kMostKept;
-      std::byte* const codes = chunk.out.data() + codec.GroupAt(begin / kTopkGroup) + kept;
+      const auto positions = std::span(chunk.positions).subspan(first, kept);
+      const auto values = std::span(chunk.values).subspan(first, kept);
       for (size_t j = 0; j < kept;) {
-        while (begin + chunk.positions[first + j] >= codec.EndOf(piece, n)) ++piece;
-        size_t end = j + 1;
-        while (end < kept && begin + chunk.positions[first + end] < codec.EndOf(piece, n)) ++end;
-        runs.push_back(
-            {first_of_chunk.back() + piece, &chunk, begin, j, first + j, end - j, codes});
+        while (begin + positions[j] >= end_of_piece()) ++piece;
+        size_t end = kept;
+        if (begin + positions.back() >= end_of_piece()) {
+          for (end = j + 1; begin + positions[end] < end_of_piece();) ++end;
+        }
+        runs.push_back({first_of_chunk.back() + piece, chunk.residual.data() + begin,
+                        positions.subspan(j, end - j), values.subspan(j, end - j), to + j});
         j = end;
       }
+      to += kept;
     }
   }
 
-  for (const Run& run : runs) of_tensor[run.statistics].AddValues(run.values());
+  for (const Run& run : runs) of_tensor[run.statistics].AddValues(run.values);
   for (Statistics& statistics : of_tensor) statistics.SetMean();
-  for (const Run& run : runs) of_tensor[run.statistics].AddSquares(run.values());
+  for (const Run& run : runs) of_tensor[run.statistics].AddSquares(run.values);
   for (Statistics& statistics : of_tensor) statistics.SetStep();
-  for (const Run& run : runs)
-    of_tensor[run.statistics].AddCodes(run.values(), run.first, run.codes);
+  for (const Run& run : runs) {
+    of_tensor[run.statistics].AddCodes(kernels_.quantise, run.values, run.codes);
+  }
   for (Statistics& statistics : of_tensor) statistics.SetLevels();
 
   for (const Run& run : runs) {
     const auto& levels = of_tensor[run.statistics].levels;
-    for (size_t i = 0; i < run.count; ++i) {
-      const size_t at = run.begin_of_group + run.chunk->positions[run.first_of_chunk + i];
-      const float level = levels[Formula::CodeAt(run.codes, run.first + i)];
-      run.chunk->residual[at] = run.values()[i] - level;
+    for (size_t i = 0; i < run.values.size(); ++i) {
+      run.residual[run.positions[i]] = run.values[i] - levels[run.codes[i]];
     }
   }
+  const uint8_t* from = codes.data();
   for (size_t c = 0; c < chunks.size(); ++c) {
     const Selection& chunk = chunks[c];
-    for (size_t piece = 0; piece < chunk.codec->pieces_.size(); ++piece) {
-      std::memcpy(chunk.out.data() + chunk.codec->LevelsAt(piece, chunk.residual.size()),
+    const size_t n = chunk.residual.size();
+    for (size_t begin = 0; begin < n; begin += kTopkGroup) {
+      const size_t kept = Formula::Kept(std::min(kTopkGroup, n - begin));
+      PutCodes(from, kept, chunk.out.data() + begin / kTopkGroup * kGroupCode + kept);
+      from += kept;
+    }
+    const size_t pieces = chunk.codec->pieces().size();
+    std::byte* const levels = chunk.out.data() + chunk.out.size() - pieces * Formula::kLevelBytes;
+    for (size_t piece = 0; piece < pieces; ++piece) {
+      std::memcpy(levels + piece * Formula::kLevelBytes,
                   of_tensor[first_of_chunk[c] + piece].levels.data(), Formula::kLevelBytes);
     }
   }
@@ -359,50 +415,61 @@ Status Topk2bitCodec::Check(std::span<const std::byte> encoded, size_t n) const 
   return OkStatus();
 }
 
-// Positions that do not ascend are left out, so that any bytes mean the same numbers everywhere.
-template <typename Use>
+// A group is read, and its numbers are fetched into the caches, before the group in front of it is
+// used: without that each number would be waited for.
+template <typename Fetch, typename Use>
 void Topk2bitCodec::ForEachSent(std::span<const std::byte> encoded, size_t n, size_t first,
-                                size_t count, Use use) const {
+                                size_t count, Fetch fetch, Use use) const {
   CHECK_EQ(encoded.size(), EncodedBytes(n));
-  CHECK_EQ(first % kBucket, 0u);
+  CHECK_EQ(first % kTopkGroup, 0u);
   CHECK(first <= n && count <= n - first);
+  constexpr size_t kGroupsAhead = 2;
+  std::array<SentOfGroup, kGroupsAhead> groups;
   const size_t end = first + count;
-  for (size_t begin = first / kTopkGroup * kTopkGroup; begin < end; begin += kTopkGroup) {
-    const auto of_group = static_cast<int64_t>(std::min(kTopkGroup, n - begin));
-    const size_t kept = Formula::Kept(of_group);
-    const std::byte* const code = encoded.data() + GroupAt(begin / kTopkGroup);
-    PositionReader positions(code, kept);
+  const auto read = [&](size_t begin) {
+    if (begin >= end) return;
+    const size_t of_group = std::min(kTopkGroup, n - begin);
+    SentOfGroup& group = groups[begin / kTopkGroup % kGroupsAhead];
+    group.Read(encoded.data() + GroupAt(begin / kTopkGroup), Formula::Kept(of_group), of_group);
+    for (size_t j = 0; j < group.count; ++j) fetch(begin - first + group.positions[j]);
+  };
+  for (size_t ahead = 0; ahead < kGroupsAhead; ++ahead) read(first + ahead * kTopkGroup);
+  for (size_t begin = first; begin < end; begin += kTopkGroup) {
+    const SentOfGroup& group = groups[begin / kTopkGroup % kGroupsAhead];
     size_t piece = PieceOf(begin);
     size_t end_of_piece = begin;  // the levels of a piece are read when it has a number
     std::array<float, Formula::kLevels> levels;
-    int64_t before = -1;
-    for (int64_t position; (position = positions.Next()) >= 0;) {
-      if (position <= before || position >= of_group) continue;
-      before = position;
-      const size_t at = begin + static_cast<size_t>(position);
-      if (at < first) continue;
+    for (size_t j = 0; j < group.count; ++j) {
+      const size_t at = begin + group.positions[j];
       if (at >= end) break;
       if (at >= end_of_piece) {
         while (at >= EndOf(piece, n)) ++piece;
         end_of_piece = EndOf(piece, n);
         std::memcpy(levels.data(), encoded.data() + LevelsAt(piece, n), Formula::kLevelBytes);
       }
-      use(at - first, levels[Formula::CodeAt(code + kept, positions.read() - 1)]);
+      use(at - first, levels[group.codes[j]]);
     }
+    read(begin + kGroupsAhead * kTopkGroup);
   }
 }
 
 void Topk2bitCodec::DecodeAdd(std::span<const std::byte> encoded, size_t n, size_t first,
                               float scale, std::span<float> sum) const {
-  ForEachSent(encoded, n, first, sum.size(),
-              [scale, sum](size_t i, float value) { sum[i] += scale * value; });
+  ForEachSent(
+      encoded, n, first, sum.size(), [sum](size_t i) { __builtin_prefetch(sum.data() + i, 1); },
+      [scale, sum](size_t i, float value) { sum[i] += scale * value; });
 }
 
 // Numbers that were not sent are -0, which changes no sum.
 void Topk2bitCodec::Decode(std::span<const std::byte> encoded, size_t n, size_t first,
                            std::span<float> out) const {
-  std::fill(out.begin(), out.end(), -0.0f);
-  ForEachSent(encoded, n, first, out.size(), [out](size_t i, float value) { out[i] = value; });
+  for (size_t begin = 0; begin < out.size(); begin += kTopkGroup) {
+    const std::span<float> group = out.subspan(begin, std::min(kTopkGroup, out.size() - begin));
+    std::ranges::fill(group, -0.0f);
+    ForEachSent(
+        encoded, n, first + begin, group.size(), [](size_t) {},
+        [group](size_t i, float value) { group[i] = value; });
+  }
 }
 
 }  // namespace kumo

@@ -14,19 +14,24 @@
 #include <utility>
 #include <vector>
 
-#include "common/codec/codec.h"
+#include "common/codec/tensor_codec.h"
 #include "common/codec/topk_kernel.h"
 
 namespace kumo {
 
-class Topk2bitCodec final : public Codec {
+class Topk2bitCodec final : public TensorCodec {
  public:
   static constexpr std::string_view kHelp =
       "the 64 largest of each 4,096 numbers, each as one of 4 levels";
 
-  // Levels of each group. `kernel` is borrowed for ever.
-  Topk2bitCodec(const TopkKernel& kernel, const CodecSettings& settings)
-      : Topk2bitCodec(kernel, settings, {}, 0) {}
+  // Borrowed for ever.
+  struct Kernels {
+    const TopkKernel& select;
+    const Topk2bitKernel& quantise;
+  };
+  // Levels of each group.
+  Topk2bitCodec(const Kernels& kernels, const CodecSettings& settings)
+      : Topk2bitCodec(kernels, settings, {}, 0) {}
 
   CodecId id() const override { return CodecId::kTopk2bit; }
   std::string_view name() const override { return "topk2bit"; }
@@ -35,12 +40,12 @@ class Topk2bitCodec final : public Codec {
   const CodecTraits& traits() const override { return kTraits; }
   const CodecSettings& settings() const override { return settings_; }
   size_t group() const override { return kTopkGroup; }
-  size_t granule() const override { return kBucket; }
+  size_t granule() const override { return kTopkGroup; }
   bool plain() const override { return false; }
   float largest() const override;
   size_t EncodedBytes(size_t n) const override;
   std::unique_ptr<const Codec> ForTensors(std::vector<TensorPiece> pieces, size_t n) const override;
-  const Topk2bitCodec* of_tensors() const override { return pieces_.empty() ? nullptr : this; }
+  const TensorCodec* of_tensors() const override { return pieces_.empty() ? nullptr : this; }
   // With tensors: as if the chunk had all of their numbers.
   int64_t EncodeIn(const EncodeContext& context, std::span<const float> x,
                    std::span<float> residual, std::span<std::byte> out) const override;
@@ -51,32 +56,18 @@ class Topk2bitCodec final : public Codec {
               std::span<float> out) const override;
 
   // Empty: levels of each group.
-  const std::vector<TensorPiece>& pieces() const { return pieces_; }
-
-  // Chunk on its way to its bytes.
-  struct Selection {
-    const Topk2bitCodec* codec = nullptr;
-    std::span<float> residual;
-    std::span<std::byte> out;
-    // Selected numbers, group by group.
-    std::vector<uint16_t> positions;
-    std::vector<float> values;
-  };
-  // First half of EncodeIn: residual <- u, and the positions in `out`. Sets *selection, which
-  // borrows both arrays. Requires of_tensors() and a residual. Returns as EncodeIn.
-  [[nodiscard]] int64_t Select(const EncodeContext& context, std::span<const float> x,
-                               std::span<float> residual, std::span<std::byte> out,
-                               Selection* selection) const;
-  // Second half, for all chunks of some tensors in the order of the flat vector.
-  static void Quantise(std::span<const Selection> chunks);
+  std::span<const TensorPiece> pieces() const override { return pieces_; }
+  int64_t Select(const EncodeContext& context, std::span<const float> x, std::span<float> residual,
+                 std::span<std::byte> out, Selection* selection) const override;
+  void Quantise(std::span<const Selection> chunks) const override;
 
  private:
   static constexpr CodecTraits kTraits = {
       .needs_feedback = true, .decays_residual = true, .uses_tensors = true};
 
-  Topk2bitCodec(const TopkKernel& kernel, const CodecSettings& settings,
+  Topk2bitCodec(const Kernels& kernels, const CodecSettings& settings,
                 std::vector<TensorPiece> pieces, size_t n)
-      : kernel_(kernel), settings_(settings), pieces_(std::move(pieces)), n_(n) {}
+      : kernels_(kernels), settings_(settings), pieces_(std::move(pieces)), n_(n) {}
 
   // Positions in the bytes of n numbers.
   size_t GroupAt(size_t group) const;
@@ -86,16 +77,16 @@ class Topk2bitCodec final : public Codec {
   // Numbers before the next piece.
   size_t EndOf(size_t piece, size_t n) const;
   int64_t SelectGroup(const EncodeContext& context, const float* x, float* residual, size_t count,
-                      std::byte* out, int* guess, uint16_t* positions, float* values) const;
+                      std::byte* out, uint32_t* guess, uint16_t* positions, float* values) const;
   int64_t EncodeGroups(const EncodeContext& context, std::span<const float> x,
                        std::span<float> residual, std::span<std::byte> out) const;
   // Calls use(index, value) for the numbers first .. first + count - 1 that were sent; the index
-  // counts from `first`.
-  template <typename Use>
+  // counts from `first`. Before, fetch(index) is called, some groups ahead.
+  template <typename Fetch, typename Use>
   void ForEachSent(std::span<const std::byte> encoded, size_t n, size_t first, size_t count,
-                   Use use) const;
+                   Fetch fetch, Use use) const;
 
-  const TopkKernel& kernel_;
+  const Kernels kernels_;
   const CodecSettings settings_;
   const std::vector<TensorPiece> pieces_;
   const size_t n_;  // numbers of all pieces

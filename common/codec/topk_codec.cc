@@ -53,23 +53,29 @@ int64_t TopkCodec::EncodeIn(const EncodeContext& context, std::span<const float>
                             std::span<float> residual, std::span<std::byte> out) const {
   CHECK_EQ(out.size(), EncodedBytes(x.size()));
   CHECK(residual.empty() || residual.size() == x.size());
-  alignas(64) std::array<float, kTopkGroup> u;
+  alignas(64) std::array<float, kTopkGroup> sums;
   std::array<uint16_t, kTopkGroup> positions;
   alignas(64) std::array<float, kTopkGroup> values;
   alignas(64) std::array<float, kTopkGroup> sent;
-  int guess = 0;
+  uint32_t guess = 0;
   for (size_t begin = 0; begin < x.size(); begin += kTopkGroup) {
     const size_t count = std::min(kTopkGroup, x.size() - begin);
     float* const rest = residual.empty() ? nullptr : residual.data() + begin;
-    const uint32_t top = kernel_.add(x.data() + begin, rest, 1.0f, count, u.data());
+    const float* u = x.data() + begin;
+    uint32_t top;
+    if (rest != nullptr) {
+      top = kernel_.add(u, rest, 1.0f, count, sums.data());
+      u = sums.data();
+    } else {
+      top = kernel_.largest(u, count);
+    }
     if (top > std::bit_cast<uint32_t>(context.most)) {
-      const auto bad = std::find_if(u.begin(), u.begin() + count, [&context](float v) {
-        return !(std::fabs(v) <= context.most);
-      });
-      return static_cast<int64_t>(begin) + (bad - u.begin());
+      const float* const bad = std::find_if(
+          u, u + count, [&context](float v) { return !(std::fabs(v) <= context.most); });
+      return static_cast<int64_t>(begin) + (bad - u);
     }
     const size_t kept = Layout::Kept(settings_, count);
-    kernel_.select(u.data(), count, kept, &guess, positions.data());
+    kernel_.select(u, count, kept, top, &guess, positions.data());
     const std::span<std::byte> code = out.first(GroupBytes(count));
     std::fill(code.begin(), code.end(), std::byte{0});
     for (size_t j = 0; j < kept; ++j) {
@@ -83,7 +89,6 @@ int64_t TopkCodec::EncodeIn(const EncodeContext& context, std::span<const float>
     const std::span<const float> chosen(values.data(), kept);
     CHECK_EQ(values_.EncodeIn(of_values, chosen, {}, coded), -1) << "no number is above the limit";
     if (rest != nullptr) {
-      kernel_.keep(u.data(), count, rest);
       values_.Decode(coded, kept, 0, {sent.data(), kept});
       for (size_t j = 0; j < kept; ++j) rest[positions[j]] = values[j] - sent[j];
     }
@@ -126,11 +131,11 @@ template <typename Use>
 void TopkCodec::ForEachSent(std::span<const std::byte> encoded, size_t n, size_t first,
                             size_t count, Use use) const {
   CHECK_EQ(encoded.size(), EncodedBytes(n));
-  CHECK_EQ(first % kBucket, 0u);
+  CHECK_EQ(first % kTopkGroup, 0u);
   CHECK(first <= n && count <= n - first);
   std::array<float, kBucket> values;
   const size_t end = first + count;
-  for (size_t begin = first / kTopkGroup * kTopkGroup; begin < end; begin += kTopkGroup) {
+  for (size_t begin = first; begin < end; begin += kTopkGroup) {
     const size_t of_group = std::min(kTopkGroup, n - begin);
     const size_t kept = Layout::Kept(settings_, of_group);
     const std::byte* const code = encoded.data() + begin / kTopkGroup * GroupBytes(kTopkGroup);
@@ -143,7 +148,6 @@ void TopkCodec::ForEachSent(std::span<const std::byte> encoded, size_t n, size_t
       if (position <= before || position >= static_cast<int64_t>(of_group)) continue;
       before = position;
       const size_t at = begin + static_cast<size_t>(position);
-      if (at < first) continue;
       if (at >= end) break;
       const size_t bucket = j / kBucket;
       if (decoded != bucket + 1) {

@@ -29,7 +29,7 @@ class TopkCodec final : public Codec {
   const CodecTraits& traits() const override { return kTraits; }
   const CodecSettings& settings() const override { return settings_; }
   size_t group() const override { return kTopkGroup; }
-  size_t granule() const override { return kBucket; }
+  size_t granule() const override { return kTopkGroup; }
   bool plain() const override { return false; }
   float largest() const override { return values_.largest(); }
   size_t EncodedBytes(size_t n) const override;

@@ -1,21 +1,32 @@
 // Selection of the k largest magnitudes of up to 4,096 numbers.
 //
-// The upper 15 bits of each magnitude (exponent and 7 bits) go into an array of 8 KiB. Counting the
-// elements that are at least some limit takes a pass of 16-bit comparisons; the largest limit that
-// at least k elements reach is searched from that of the group before, which is near, in growing
-// steps and then by halving. The few elements that reach the limit are listed, four compared at
-// once in a 64-bit word; among those, the limit is searched in all 31 bits.
+// Groups are alike. So the numbers that reach a limit a little below that of the group before are
+// listed: some more than k. Listing compares 32 numbers, and writes the first two positions that
+// reach the limit without a branch; a third one is rare. Among the listed magnitudes a limit is
+// searched by halving that exactly k reach.
+//
+// If the list is shorter than k or much longer, the limit is searched among all numbers. The upper
+// 15 bits of each magnitude (exponent and 7 bits) go into an array of 8 KiB. Counting the elements
+// that are at least some limit takes a pass of 16-bit comparisons; the largest limit that at least
+// k elements reach is found in growing steps and then by halving.
 #include "common/codec/topk_kernel.h"
 
 #include <cstddef>
 #include <cstdint>
 
+#include "common/base/lanes.h"
 #include "common/codec/bucket.h"
 
 namespace kumo::KUMO_ISA {
 namespace {
 
 constexpr int kTopOfBits = 0x7f80;  // above all finite magnitudes' upper bits
+// The first search begins so far below the largest magnitude: half an octave.
+constexpr uint32_t kBelowTop = 64u << 16;
+// How far below the last limit the next search begins, in bits: 5 to 9 %. Of normal numbers, half
+// as many again as k reach it.
+constexpr uint32_t kMargin = 12u << 16;
+constexpr size_t kMostOfK = 4;  // longer lists are not taken
 
 size_t CountFrom(const int16_t* upper, int limit) {
   const auto least = static_cast<int16_t>(limit);
@@ -53,53 +64,113 @@ int LargestLimit(size_t k, int guess, int top, CountOf count_of) {
   return low;
 }
 
-void Select(const float* u, size_t count, size_t k, int* guess, uint16_t* positions) {
+// The largest limit with 16 lower bits of 0 that at least k magnitudes reach.
+uint32_t RoughLimit(const float* u, size_t count, size_t k, uint32_t guess) {
   alignas(64) int16_t upper[kTopkGroup];
   KUMO_VECTOR_LOOP
   for (size_t i = 0; i < count; ++i) {
     upper[i] = static_cast<int16_t>((BitsOf(u[i]) & kMagnitudeBits) >> 16);
   }
   for (size_t i = count; i < kTopkGroup; ++i) upper[i] = -1;
-  const int limit =
-      LargestLimit(k, *guess, kTopOfBits, [&upper](int least) { return CountFrom(upper, least); });
-  *guess = limit;
+  const int limit = LargestLimit(k, static_cast<int>(guess >> 16), kTopOfBits,
+                                 [&upper](int least) { return CountFrom(upper, least); });
+  return static_cast<uint32_t>(limit) << 16;
+}
 
-  // (2^15 + a) - b has its highest bit set if a >= b; all lanes stay apart. Elements of -1 do not
-  // count: they come last, and are cut off by their position.
-  uint16_t listed[kTopkGroup];
-  uint32_t magnitudes[kTopkGroup];
+// Bit i tells whether |u[i]| reaches the limit; 16 numbers.
+KUMO_ALWAYS_INLINE uint32_t Reached(const float* u, uint32_t limit) {
+  IntLanes magnitudes;
+  IntLanes below;
+  for (int p = 0; p < kParts; ++p) {
+    magnitudes.part[p] =
+        BitsOf(LoadPart(u + p * kPartLanes)) & static_cast<int32_t>(kMagnitudeBits);
+    below.part[p] = IntPart{} + (static_cast<int32_t>(limit) - 1);
+  }
+  return GreaterLanes(magnitudes, below);
+}
+
+// Of a word that may be 0.
+KUMO_ALWAYS_INLINE size_t LowestOne(uint32_t bits) {
+  return static_cast<size_t>(__builtin_ctzll(bits | uint64_t{1} << 32));
+}
+
+constexpr size_t kListRoom = kTopkGroup + 2;  // two positions are always written
+
+// The positions of the numbers that reach the limit, ascending. Returns how many there are.
+size_t List(const float* u, size_t count, uint32_t limit, uint16_t* listed) {
   size_t found = 0;
-  constexpr uint64_t kLanesOf = 0x0001000100010001u;
-  const uint64_t least = static_cast<uint64_t>(limit) * kLanesOf;
-  for (size_t i = 0; i < count; i += 4) {
-    uint64_t four;
-    __builtin_memcpy(&four, upper + i, sizeof(four));
-    const uint64_t reached = (((four | 0x8000u * kLanesOf) - least) & (0x8000u * kLanesOf));
-    if (reached == 0) continue;
-    for (size_t j = i; j < i + 4 && j < count; ++j) {
-      if (upper[j] < limit) continue;
-      listed[found] = static_cast<uint16_t>(j);
-      magnitudes[found++] = BitsOf(u[j]) & kMagnitudeBits;
+  size_t i = 0;
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+    uint32_t reached = Reached(u + i, limit) | Reached(u + i + kLanes, limit) << kLanes;
+    listed[found] = static_cast<uint16_t>(i + LowestOne(reached));
+    const uint32_t without_first = reached & (reached - 1u);
+    listed[found + 1] = static_cast<uint16_t>(i + LowestOne(without_first));
+    const auto all = static_cast<size_t>(__builtin_popcount(reached));
+    if (all > 2) {
+      reached = without_first;
+      for (size_t j = 2; j < all; ++j) {
+        reached &= reached - 1u;
+        listed[found + j] = static_cast<uint16_t>(i + LowestOne(reached));
+      }
+    }
+    found += all;
+  }
+  for (; i < count; ++i) {
+    listed[found] = static_cast<uint16_t>(i);
+    found += (BitsOf(u[i]) & kMagnitudeBits) >= limit ? 1 : 0;
+  }
+  return found;
+}
+
+size_t CountReached(const int32_t* magnitudes, size_t count, uint32_t limit) {
+  const auto least = static_cast<int32_t>(limit);
+  int32_t reached = 0;
+  KUMO_VECTOR_LOOP
+  for (size_t i = 0; i < count; ++i) reached += magnitudes[i] >= least ? 1 : 0;
+  return static_cast<size_t>(reached);
+}
+
+void Select(const float* u, size_t count, size_t k, uint32_t top, uint32_t* guess,
+            uint16_t* positions) {
+  uint16_t listed[kListRoom];
+  uint32_t low = *guess;
+  size_t found = low > 0 && low <= top ? List(u, count, low, listed) : 0;
+  if (found < k || found > kMostOfK * k) {
+    low = RoughLimit(u, count, k, top > kBelowTop ? top - kBelowTop : 0);
+    found = List(u, count, low, listed);
+  }
+
+  int32_t magnitudes[kTopkGroup];
+  for (size_t i = 0; i < found; ++i) {
+    magnitudes[i] = static_cast<int32_t>(BitsOf(u[listed[i]]) & kMagnitudeBits);
+  }
+  uint32_t high = top + 1u;  // too high
+  size_t reached = found;    // of `low`
+  while (reached > k && high - low > 1) {
+    const uint32_t middle = low + (high - low) / 2;
+    const size_t of_middle = CountReached(magnitudes, found, middle);
+    if (of_middle >= k) {
+      low = middle;
+      reached = of_middle;
+    } else {
+      high = middle;
     }
   }
+  *guess = low > kMargin ? low - kMargin : 0;
 
-  // The largest magnitude that at least k elements reach.
-  uint32_t low = static_cast<uint32_t>(limit) << 16;
-  uint32_t high = low + 0x10000u;
-  const auto count_above = [&magnitudes, found](uint32_t bits) {
-    size_t reached = 0;
-    for (size_t i = 0; i < found; ++i) reached += magnitudes[i] >= bits ? 1 : 0;
-    return reached;
-  };
-  while (found > k && high - low > 1) {
-    const uint32_t middle = low + (high - low) / 2;
-    (count_above(middle) >= k ? low : high) = middle;
-  }
-  size_t equal = k - count_above(low + 1);  // elements of exactly this magnitude to send
+  const auto limit = static_cast<int32_t>(low);
   size_t to = 0;
-  for (size_t i = 0; i < found; ++i) {
-    if (magnitudes[i] < low) continue;
-    if (magnitudes[i] == low) {
+  if (reached == k) {
+    for (size_t i = 0; to < k; ++i) {
+      positions[to] = listed[i];
+      to += magnitudes[i] >= limit ? 1 : 0;
+    }
+    return;
+  }
+  size_t equal = k - CountReached(magnitudes, found, low + 1);  // of exactly this magnitude to send
+  for (size_t i = 0; to < k; ++i) {
+    if (magnitudes[i] < limit) continue;
+    if (magnitudes[i] == limit) {
       if (equal == 0) continue;
       --equal;
     }
@@ -107,25 +178,36 @@ void Select(const float* u, size_t count, size_t k, int* guess, uint16_t* positi
   }
 }
 
-uint32_t Add(const float* x, const float* residual, float factor, size_t count, float* u) {
-  if (residual == nullptr) {
-    __builtin_memcpy(u, x, count * sizeof(float));
-    return AbsMaxBits(x, count);
-  }
-  if (factor == 1.0f) return AddResidual(x, residual, count, u);
-  KUMO_VECTOR_LOOP
-  for (size_t i = 0; i < count; ++i) u[i] = factor * residual[i];
-  return AddResidual(x, u, count, u);
+uint32_t Add(const float* x, float* residual, float factor, size_t count, float* u) {
+  AbsMax top;
+  ForEachBlock(
+      count,
+      [&top, x, residual, factor, u](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
+        size_t i = begin;
+        for (; i + kLanes <= end; i += kLanes) {
+          for (int p = 0; p < kParts; ++p) {
+            const size_t at = i + p * kPartLanes;
+            const FloatPart sum = LoadPart(x + at) + factor * LoadPart(residual + at);
+            StorePart(sum, u + at);
+            StorePart(sum + 0.0f, residual + at);
+            top.Add(p, sum);
+          }
+        }
+        for (; i < end; ++i) {
+          u[i] = x[i] + factor * residual[i];
+          residual[i] = u[i] + 0.0f;
+          top.Add(u[i]);
+        }
+      },
+      x, static_cast<const float*>(residual));
+  return top.Bits();
 }
 
-void Keep(const float* u, size_t count, float* residual) {
-  KUMO_VECTOR_LOOP
-  for (size_t i = 0; i < count; ++i) residual[i] = u[i] - (-0.0f);
-}
+uint32_t Largest(const float* x, size_t count) { return AbsMaxBits(x, count); }
 
 }  // namespace
 
 extern const TopkKernel kTopkKernel;
-constinit const TopkKernel kTopkKernel = {Add, Select, Keep};
+constinit const TopkKernel kTopkKernel = {Add, Largest, Select};
 
 }  // namespace kumo::KUMO_ISA

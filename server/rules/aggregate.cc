@@ -6,8 +6,6 @@
 namespace kumo {
 namespace {
 
-static_assert(kAggregateTile % Codec::kBucket == 0);
-
 // The contributions as addends, if all are plain numbers and no more than the processor fetches
 // ahead side by side.
 class Addends {
@@ -39,8 +37,7 @@ class Addends {
 // side by side: the processor fetches each array ahead by itself, but stalls where it turns from
 // one to the next. In the caches long tiles save calls.
 size_t TileLength(std::span<const CodedContribution> contributions, bool from_memory) {
-  if (!from_memory) return kAggregateTile;
-  size_t length = 128;
+  size_t length = from_memory ? 128 : 1024;
   for (const CodedContribution& contribution : contributions) {
     if (contribution.samples > 0) length = std::max(length, contribution.codec->granule());
   }

@@ -24,7 +24,7 @@
 
 namespace kumo {
 
-constexpr size_t kAggregateTile = 1024;  // numbers; a multiple of Codec::kBucket
+constexpr size_t kAggregateTile = 4096;  // numbers; a multiple of every Codec::granule()
 
 // One partition's contribution to a chunk, coded as it arrived and still in the transport's memory.
 // Codec::Check has accepted the bytes. A contribution of 0 samples adds nothing, whatever its

@@ -11,11 +11,17 @@
 namespace kumo {
 namespace {
 
-// Most numbers of a codec's group: they are subtracted, encoded and decoded while they stay in the
-// first cache. A chunk that is cut at a group's boundary has the bytes of its parts. Pieces of two
-// buckets take a seventh longer: the processor waits at each turn from one array to the next
-// (aggregate.cc).
-constexpr size_t kMostOfGroup = 4096;
+// Numbers of a piece: they are subtracted, encoded and decoded while they stay in a cache. A chunk
+// that is cut at a group's boundary has the bytes of its parts. Pieces of two buckets take a
+// seventh longer than those of one: the processor waits at each turn from one array to the next
+// (aggregate.cc). Codecs of larger groups begin each group with what the one before has shown, so
+// their pieces are several groups.
+constexpr size_t kLongPiece = 16384;
+
+size_t PieceLength(const Codec& codec) {
+  return codec.group() > Codec::kBucket ? kLongPiece / codec.group() * codec.group()
+                                        : Codec::kBucket;
+}
 
 }  // namespace
 
@@ -26,9 +32,9 @@ int64_t EncodeDifference(const Codec& codec, EncodeContext context, std::span<co
   CHECK_EQ(copy.size(), next.size());
   CHECK_EQ(coded.size(), codec.EncodedBytes(next.size()));
   static const RuleKernels& kernels = RuleKernelsAt(DetectIsa());
-  alignas(64) float piece[kMostOfGroup];
-  const size_t length = codec.group();
-  CHECK_LE(length, kMostOfGroup);
+  alignas(64) float piece[kLongPiece];
+  const size_t length = PieceLength(codec);
+  CHECK_GT(length, 0u);
   context.most = codec.MostWithoutLoss(/*has_residual=*/false);
   size_t at = 0;
   for (size_t first = 0; first < next.size(); first += length) {

@@ -7,7 +7,7 @@
 
 #include <glog/logging.h>
 
-#include "common/codec/topk2bit_codec.h"
+#include "common/codec/tensor_codec.h"
 
 namespace kumo::cuda {
 namespace {
@@ -161,9 +161,9 @@ std::vector<EncodedTensor> Coder::Part::Tensors() const {
   int64_t first = 0;  // place of the chunk's first number
   int last = -1;      // the tensor before
   for (const GradientCodec::Encoding& encoding : encodings) {
-    const Topk2bitCodec* const codec = encoding.codec->of_tensors();
+    const TensorCodec* const codec = encoding.codec->of_tensors();
     if (codec == nullptr) continue;
-    const std::vector<TensorPiece>& pieces = codec->pieces();
+    const std::span<const TensorPiece> pieces = codec->pieces();
     for (size_t i = 0; i < pieces.size(); ++i) {
       if (pieces[i].tensor != last) {
         tensors.push_back({first + static_cast<int64_t>(pieces[i].begin), 0});

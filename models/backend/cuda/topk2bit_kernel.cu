@@ -49,12 +49,30 @@ __device__ void PutLevels(const float* levels, std::byte* out) {
   for (int c = 0; c < kLevels; ++c) reinterpret_cast<float*>(out)[c] = levels[c];
 }
 
-__device__ void KeepInResidual(const EncodeJob& job, int64_t begin, int numbers,
-                               const GroupOfThread& mine) {
-  if (job.residual == nullptr) return;
-  for (int r = 0; r < kRun && mine.first + r < numbers; ++r) {
+// Group of a job.
+struct GroupOfJob {
+  const EncodeJob& job;
+  int64_t group;
+  int64_t begin;  // of the group's numbers, in the job's
+  int kept;
+};
+
+// Selects the numbers that are sent of group `of_all` of all jobs, and keeps all in the residual.
+// All threads see positions and values. Works in `sums`.
+__device__ GroupOfJob Select(const EncodeJob* jobs, int count, int64_t of_all, int* sums,
+                             uint16_t* positions, float* values) {
+  const EncodeJob& job = JobOf(jobs, count, of_all);
+  const int64_t group = of_all - job.first_group;
+  const int64_t begin = group * kTopkGroup;
+  const int numbers = NumbersOf(job.n, begin);
+  const int kept = KeptOf(numbers);
+  const GroupOfThread mine =
+      SelectGroup(job, job.settings.residual_factor, begin, numbers, kept, sums, positions, values);
+  for (int r = 0; job.residual != nullptr && r < kRun && mine.first + r < numbers; ++r) {
     job.residual[begin + mine.first + r] = mine.u[r] - (-0.0f);
   }
+  __syncthreads();
+  return {job, group, begin, kept};
 }
 
 // One after the other: 64 numbers at most.
@@ -91,15 +109,7 @@ __global__ void EncodeTopk2bitGroups(const EncodeJob* jobs, int count, int64_t g
   __shared__ TensorLevels levels;
   const int me = static_cast<int>(threadIdx.x);
   for (int64_t of_all = blockIdx.x; of_all < groups; of_all += gridDim.x) {
-    const EncodeJob& job = JobOf(jobs, count, of_all);
-    const int64_t group = of_all - job.first_group;
-    const int64_t begin = group * kTopkGroup;
-    const int numbers = NumbersOf(job.n, begin);
-    const int kept = KeptOf(numbers);
-    const GroupOfThread mine = SelectGroup(job, job.settings.residual_factor, begin, numbers, kept,
-                                           sums, positions, values);
-    KeepInResidual(job, begin, numbers, mine);
-    __syncthreads();
+    const auto [job, group, begin, kept] = Select(jobs, count, of_all, sums, positions, values);
     if (me == 0) levels = LevelsOf(values, kept);
     __syncthreads();
     for (int j = me; j < kept; j += kThreads) {
@@ -127,15 +137,7 @@ __global__ void SelectTopk2bit(const EncodeJob* jobs, int count, int64_t groups,
   __shared__ uint16_t positions[kMostKept];
   __shared__ float values[kMostKept];
   for (int64_t of_all = blockIdx.x; of_all < groups; of_all += gridDim.x) {
-    const EncodeJob& job = JobOf(jobs, count, of_all);
-    const int64_t group = of_all - job.first_group;
-    const int64_t begin = group * kTopkGroup;
-    const int numbers = NumbersOf(job.n, begin);
-    const int kept = KeptOf(numbers);
-    const GroupOfThread mine = SelectGroup(job, job.settings.residual_factor, begin, numbers, kept,
-                                           sums, positions, values);
-    KeepInResidual(job, begin, numbers, mine);
-    __syncthreads();
+    const auto [job, group, begin, kept] = Select(jobs, count, of_all, sums, positions, values);
     PutPositions(positions, kept, job.out + group * kFullGroupBytes);
     for (int j = static_cast<int>(threadIdx.x); j < kMostKept; j += kThreads) {
       table.positions[of_all * kMostKept + j] = j < kept ? positions[j] : kNoPosition;

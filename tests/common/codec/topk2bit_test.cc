@@ -86,10 +86,10 @@ struct CutVector {
     for (size_t c = 0; c < cuts.size(); begin = cuts[c++]) {
       const size_t n = cuts[c] - begin;
       EXPECT_TRUE(codecs[c]->Check(codes[c], n).ok());
-      for (size_t first = 0; first < n; first += 1024) {
+      for (size_t first = 0; first < n; first += 4096) {
         codecs[c]->Decode(
             codes[c], n, first,
-            std::span(decoded).subspan(begin + first, std::min<size_t>(1024, n - first)));
+            std::span(decoded).subspan(begin + first, std::min<size_t>(4096, n - first)));
       }
     }
     return decoded;
@@ -263,8 +263,8 @@ TEST(Topk2bit, RangesOfAnyBytesDecodeAsTheWhole) {
     std::vector<uint8_t> bytes(codec->EncodedBytes(9193));
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(rng.NextUint32());
     const std::vector<float> whole = NumbersOf(*codec, bytes, 9193);
-    for (size_t first = 0; first < 9193; first += 512) {
-      std::vector<float> part(std::min<size_t>(512, 9193 - first));
+    for (size_t first = 0; first < 9193; first += 4096) {
+      std::vector<float> part(std::min<size_t>(4096, 9193 - first));
       codec->Decode(std::as_bytes(std::span(bytes)), 9193, first, part);
       ASSERT_EQ(std::memcmp(part.data(), whole.data() + first, part.size() * sizeof(float)), 0);
     }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/codec/topk2bit_codec.h"
+#include "common/codec/tensor_codec.h"
 #include "common/job/job_identity.h"
 #include "common/optimiser/optimiser.h"
 
