@@ -16,11 +16,12 @@ namespace kumo {
 
 class ContributionEncoder {
  public:
-  // As Codec::EncodeIn. If the codec is one of tensors, a residual is required, and `residual` and
-  // `out` are unspecified until Finish; they must outlive that.
+  // Codec::EncodeIn of x, or of x - minus if `minus` is not null. If the codec is one of tensors, a
+  // residual is required, and `residual` and `out` are unspecified until Finish; they must outlive
+  // that.
   [[nodiscard]] int64_t Encode(const Codec& codec, const EncodeContext& context,
-                               std::span<const float> x, std::span<float> residual,
-                               std::span<std::byte> out);
+                               std::span<const float> x, const float* minus,
+                               std::span<float> residual, std::span<std::byte> out);
   // All chunks of the tensors are encoded. The next contribution may follow.
   void Finish();
 

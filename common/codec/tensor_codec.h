@@ -26,11 +26,11 @@ class TensorCodec : public Codec {
     std::vector<uint16_t> positions;  // in their group
     std::vector<float> values;
   };
-  // First half of EncodeIn: residual <- u, and the positions in `out`. Sets *selection, which
-  // borrows both arrays. Requires a residual. Returns as EncodeIn.
+  // First half of EncodeIn, of x - minus unless `minus` is null: residual <- u, and the positions
+  // in `out`. Sets *selection, which borrows both arrays. Requires a residual. Returns as EncodeIn.
   [[nodiscard]] virtual int64_t Select(const EncodeContext& context, std::span<const float> x,
-                                       std::span<float> residual, std::span<std::byte> out,
-                                       Selection* selection) const = 0;
+                                       const float* minus, std::span<float> residual,
+                                       std::span<std::byte> out, Selection* selection) const = 0;
   // Second half, for all chunks of some tensors in the order of the flat vector, whose codecs were
   // made by ForTensors of one codec.
   virtual void Quantise(std::span<const Selection> chunks) const = 0;

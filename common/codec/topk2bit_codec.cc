@@ -203,15 +203,16 @@ std::unique_ptr<const Codec> Topk2bitCodec::ForTensors(std::vector<TensorPiece> 
   return std::unique_ptr<const Codec>(new Topk2bitCodec(kernels_, settings_, std::move(pieces), n));
 }
 
-// residual <- u; positions and values of what is sent, and the positions' bytes.
-int64_t Topk2bitCodec::SelectGroup(const EncodeContext& context, const float* x, float* residual,
-                                   size_t count, std::byte* out, uint32_t* guess,
+// residual <- u; positions and values of what is sent, and the positions' bytes. Without a residual
+// there is no `minus`.
+int64_t Topk2bitCodec::SelectGroup(const EncodeContext& context, const float* x, const float* minus,
+                                   float* residual, size_t count, std::byte* out, uint32_t* guess,
                                    uint16_t* positions, float* values) const {
   alignas(64) std::array<float, kTopkGroup> sums;
   const float* u = x;
   uint32_t top;
   if (residual != nullptr) {
-    top = kernels_.select.add(x, residual, settings_.residual_factor, count, sums.data());
+    top = kernels_.select.add(x, minus, residual, settings_.residual_factor, count, sums.data());
     u = sums.data();
   } else {
     top = kernels_.select.largest(x, count);
@@ -240,7 +241,7 @@ int64_t Topk2bitCodec::EncodeGroups(const EncodeContext& context, std::span<cons
     const size_t count = std::min(kTopkGroup, x.size() - begin);
     float* const rest = residual.empty() ? nullptr : residual.data() + begin;
     std::byte* const code = out.data() + GroupAt(group);
-    const int64_t bad = SelectGroup(context, x.data() + begin, rest, count, code, &guess,
+    const int64_t bad = SelectGroup(context, x.data() + begin, nullptr, rest, count, code, &guess,
                                     positions.data(), values.data());
     if (bad >= 0) return static_cast<int64_t>(begin) + bad;
     const size_t kept = Formula::Kept(count);
@@ -273,14 +274,14 @@ int64_t Topk2bitCodec::EncodeIn(const EncodeContext& context, std::span<const fl
     residual = nothing;
   }
   Selection selection;
-  const int64_t bad = Select(context, x, residual, out, &selection);
+  const int64_t bad = Select(context, x, nullptr, residual, out, &selection);
   if (bad < 0) Quantise({&selection, 1});
   return bad;
 }
 
 int64_t Topk2bitCodec::Select(const EncodeContext& context, std::span<const float> x,
-                              std::span<float> residual, std::span<std::byte> out,
-                              Selection* selection) const {
+                              const float* minus, std::span<float> residual,
+                              std::span<std::byte> out, Selection* selection) const {
   CHECK(!pieces_.empty());
   CHECK_EQ(out.size(), EncodedBytes(x.size()));
   CHECK_EQ(residual.size(), x.size());
@@ -294,9 +295,10 @@ int64_t Topk2bitCodec::Select(const EncodeContext& context, std::span<const floa
     const size_t group = begin / kTopkGroup;
     const size_t first = group * Formula::kMostKept;
     const int64_t bad =
-        SelectGroup(context, x.data() + begin, residual.data() + begin,
-                    std::min(kTopkGroup, x.size() - begin), out.data() + GroupAt(group), &guess,
-                    selection->positions.data() + first, selection->values.data() + first);
+        SelectGroup(context, x.data() + begin, minus == nullptr ? nullptr : minus + begin,
+                    residual.data() + begin, std::min(kTopkGroup, x.size() - begin),
+                    out.data() + GroupAt(group), &guess, selection->positions.data() + first,
+                    selection->values.data() + first);
     if (bad >= 0) return static_cast<int64_t>(begin) + bad;
   }
   return -1;

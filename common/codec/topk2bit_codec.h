@@ -57,8 +57,9 @@ class Topk2bitCodec final : public TensorCodec {
 
   // Empty: levels of each group.
   std::span<const TensorPiece> pieces() const override { return pieces_; }
-  int64_t Select(const EncodeContext& context, std::span<const float> x, std::span<float> residual,
-                 std::span<std::byte> out, Selection* selection) const override;
+  int64_t Select(const EncodeContext& context, std::span<const float> x, const float* minus,
+                 std::span<float> residual, std::span<std::byte> out,
+                 Selection* selection) const override;
   void Quantise(std::span<const Selection> chunks) const override;
 
  private:
@@ -76,8 +77,9 @@ class Topk2bitCodec final : public TensorCodec {
   size_t PieceOf(size_t number) const;
   // Numbers before the next piece.
   size_t EndOf(size_t piece, size_t n) const;
-  int64_t SelectGroup(const EncodeContext& context, const float* x, float* residual, size_t count,
-                      std::byte* out, uint32_t* guess, uint16_t* positions, float* values) const;
+  int64_t SelectGroup(const EncodeContext& context, const float* x, const float* minus,
+                      float* residual, size_t count, std::byte* out, uint32_t* guess,
+                      uint16_t* positions, float* values) const;
   int64_t EncodeGroups(const EncodeContext& context, std::span<const float> x,
                        std::span<float> residual, std::span<std::byte> out) const;
   // Calls use(index, value) for the numbers first .. first + count - 1 that were sent; the index

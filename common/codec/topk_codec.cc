@@ -64,7 +64,7 @@ int64_t TopkCodec::EncodeIn(const EncodeContext& context, std::span<const float>
     const float* u = x.data() + begin;
     uint32_t top;
     if (rest != nullptr) {
-      top = kernel_.add(u, rest, 1.0f, count, sums.data());
+      top = kernel_.add(u, nullptr, rest, 1.0f, count, sums.data());
       u = sums.data();
     } else {
       top = kernel_.largest(u, count);

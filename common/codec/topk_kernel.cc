@@ -178,29 +178,41 @@ void Select(const float* u, size_t count, size_t k, uint32_t top, uint32_t* gues
   }
 }
 
-uint32_t Add(const float* x, float* residual, float factor, size_t count, float* u) {
+// subtracts: whether there is an array to subtract.
+template <bool subtracts>
+KUMO_ALWAYS_INLINE uint32_t AddFrom(const float* x, const float* subtracted, float* residual,
+                                    float factor, size_t count, float* u) {
   AbsMax top;
   ForEachBlock(
       count,
-      [&top, x, residual, factor, u](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
+      [&top, x, subtracted, residual, factor, u](size_t begin, size_t end) KUMO_INLINE_LAMBDA {
         size_t i = begin;
         for (; i + kLanes <= end; i += kLanes) {
           for (int p = 0; p < kParts; ++p) {
             const size_t at = i + p * kPartLanes;
-            const FloatPart sum = LoadPart(x + at) + factor * LoadPart(residual + at);
+            FloatPart sum = LoadPart(x + at);
+            if constexpr (subtracts) sum -= LoadPart(subtracted + at);
+            sum += factor * LoadPart(residual + at);
             StorePart(sum, u + at);
             StorePart(sum + 0.0f, residual + at);
             top.Add(p, sum);
           }
         }
         for (; i < end; ++i) {
-          u[i] = x[i] + factor * residual[i];
+          const float from = subtracts ? x[i] - subtracted[i] : x[i];
+          u[i] = from + factor * residual[i];
           residual[i] = u[i] + 0.0f;
           top.Add(u[i]);
         }
       },
-      x, static_cast<const float*>(residual));
+      x, subtracts ? subtracted : x, static_cast<const float*>(residual));
   return top.Bits();
+}
+
+uint32_t Add(const float* x, const float* minus, float* residual, float factor, size_t count,
+             float* u) {
+  return minus != nullptr ? AddFrom<true>(x, minus, residual, factor, count, u)
+                          : AddFrom<false>(x, nullptr, residual, factor, count, u);
 }
 
 uint32_t Largest(const float* x, size_t count) { return AbsMaxBits(x, count); }

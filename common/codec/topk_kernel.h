@@ -10,8 +10,10 @@ namespace kumo {
 constexpr size_t kTopkGroup = 4096;  // numbers; the largest k of each group are sent
 
 struct TopkKernel {
-  // u = x + factor residual; residual = u, +0 for -0. Returns the bits of the largest |u|.
-  uint32_t (*add)(const float* x, float* residual, float factor, size_t count, float* u);
+  // u = x - minus + factor residual; residual = u, +0 for -0. `minus` may be null: then it is left
+  // out. Returns the bits of the largest |u|.
+  uint32_t (*add)(const float* x, const float* minus, float* residual, float factor, size_t count,
+                  float* u);
   // The bits of the largest |x|.
   uint32_t (*largest)(const float* x, size_t count);
   // The positions of the k largest |u|, ascending; of equal ones the first. Requires finite numbers

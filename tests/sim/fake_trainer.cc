@@ -112,7 +112,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
     auto coded = std::make_shared<std::vector<std::byte>>(codec.EncodedBytes(n));
     const EncodeContext context =
         shape_->policy.PushContext(train.round, train.partition, chunk.range);
-    CHECK_EQ(encoder.Encode(codec, context, x, residual, *coded), -1);
+    CHECK_EQ(encoder.Encode(codec, context, x, nullptr, residual, *coded), -1);
     block.contributions.push_back({coded, std::span<const std::byte>(*coded)});
   }
   encoder.Finish();

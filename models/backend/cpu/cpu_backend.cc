@@ -66,16 +66,10 @@ class CpuBackend final : public Backend {
   void Encode(std::span<Encoding> encodings) override {
     for (Encoding& encoding : encodings) {
       const auto n = static_cast<size_t>(encoding.n);
-      const float* x = encoding.x;
-      if (encoding.minus != nullptr) {
-        if (difference_.size() < n) difference_ = Buffer<float>(n);
-        for (size_t i = 0; i < n; ++i) difference_[i] = x[i] - encoding.minus[i];
-        x = difference_.data();
-      }
       std::span<float> residual;
       if (encoding.residual != nullptr) residual = {encoding.residual, n};
-      encoding.first_bad =
-          encoder_.Encode(*encoding.codec, encoding.context, {x, n}, residual, encoding.code);
+      encoding.first_bad = encoder_.Encode(*encoding.codec, encoding.context, {encoding.x, n},
+                                           encoding.minus, residual, encoding.code);
     }
     encoder_.Finish();
   }
@@ -210,7 +204,6 @@ class CpuBackend final : public Backend {
 
   HostMemory host_;
   cpu::Engine engine_;
-  Buffer<float> difference_;
   ContributionEncoder encoder_;
   std::map<int, Marked> marked_;
   mutable bool is_laid_out_ = false;  // arrays have been sized

@@ -75,9 +75,10 @@ struct CutVector {
     for (const size_t end : cuts) {
       codecs.push_back(CodecOfChunk(begin, end));
       codes.emplace_back(codecs.back()->EncodedBytes(end - begin));
-      EXPECT_EQ(encoder.Encode(*codecs.back(), {}, std::span(x).subspan(begin, end - begin),
-                               std::span(*residual).subspan(begin, end - begin), codes.back()),
-                -1);
+      EXPECT_EQ(
+          encoder.Encode(*codecs.back(), {}, std::span(x).subspan(begin, end - begin), nullptr,
+                         std::span(*residual).subspan(begin, end - begin), codes.back()),
+          -1);
       begin = end;
     }
     encoder.Finish();
@@ -159,6 +160,31 @@ TEST(Topk2bit, TakesTenBitsForOneOf64Numbers) {
   EXPECT_EQ(codec->group(), 4096u);
 }
 
+// The search begins where that of the group before has ended.
+TEST(Topk2bit, AGroupIsSelectedAsIfItWereAlone) {
+  constexpr size_t kGroup = 4096;
+  const std::vector<float> scales = {1.0f, 1e-6f, 1e6f, 0.0f, 1.0f, 1e-40f, 1.01f, 2.0f, 0.9f};
+  std::vector<float> x = Normal(scales.size() * kGroup + 700, 9);
+  for (size_t i = 0; i < scales.size() * kGroup; ++i) {
+    x[i] *= scales[i / kGroup];
+    if (i / kGroup == 4) x[i] = std::round(x[i]);  // many equal ones
+  }
+  std::vector<uint8_t> alone;
+  for (size_t begin = 0; begin < x.size(); begin += kGroup) {
+    const size_t end = std::min(x.size(), begin + kGroup);
+    const auto bytes = BytesOf(Groups(), {x.begin() + begin, x.begin() + end});
+    alone.insert(alone.end(), bytes.begin(), bytes.end());
+  }
+  EXPECT_EQ(BytesOf(Groups(), x), alone);
+  for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
+    if (isa > DetectIsa()) continue;
+    for (const Codec* codec : AllCodecs(isa)) {
+      if (codec->id() != CodecId::kTopk2bit) continue;
+      EXPECT_EQ(BytesOf(*codec, x), alone) << static_cast<int>(isa);
+    }
+  }
+}
+
 // Also where tensors have no number that is sent, or one, or equal ones.
 TEST(Topk2bit, LevelsAreOfWholeTensorsWhereverChunksAreCut) {
   const std::vector<size_t> tensors = {20'000, 1, 3, 4'000, 12'000, 64, 500};
@@ -212,7 +238,7 @@ TEST(Topk2bit, AContributionWithABadNumberIsReported) {
   for (const size_t begin : {0, 4096}) {
     const auto codec = vector.CodecOfChunk(begin, begin + 4096);
     std::vector<std::byte> code(codec->EncodedBytes(4096));
-    EXPECT_EQ(encoder.Encode(*codec, {}, std::span(x).subspan(begin, 4096),
+    EXPECT_EQ(encoder.Encode(*codec, {}, std::span(x).subspan(begin, 4096), nullptr,
                              std::span(residual).subspan(begin, 4096), code),
               begin == 0 ? -1 : 5000 - 4096);
     if (begin == 0) encoder.Finish();
