@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -120,35 +121,51 @@ class ReplayedEngine : public TrainingEngine {
     PartitionArrays::Arrays& carried = carried_.Of(train.partition);
     const int64_t samples = shape_->plan.MainSamples(train.round, train.partition).size();
     const float* const movement = movements_.at(train.partition).data();
-    Contribution contribution(*shape_, train.round, train.partition,
-                              {unmoved_.data(), movement, movement, carried.residual.data()},
-                              backend_.get());
+    contribution_.emplace(
+        *shape_, train.round, train.partition,
+        Contribution::Vectors{unmoved_.data(), movement, movement, carried.residual.data()},
+        backend_.get());
     KUMO_RETURN_IF_ERROR(Sleep(begin, samples));
-    const auto trained = Now();
-    KUMO_RETURN_IF_ERROR(contribution.Finish());
-    if (contribution.first_bad()) return OutOfRange("the replayed weights left the codec's range");
-    block.contributions = contribution.payloads();
     block.metrics = {.samples = samples, .sums = {static_cast<double>(samples)}};
-    if (train.save_state) {
-      KUMO_ASSIGN_OR_RETURN(block.carried, carried_.Copies(carried, shape_->map));
-    }
-    block.times.compute_ms = Milliseconds(trained - begin);
-    block.times.coding_ms = Milliseconds(Now() - trained);
+    block.times.compute_ms = Milliseconds(Now() - begin);
     return block;
   }
 
-  Result<TrainedAhead> TrainAhead(const TrainAheadAction& train) override {
+  Status Code(const TrainAction& train, TrainedBlock* block) override {
+    const auto begin = Now();
+    KUMO_RETURN_IF_ERROR(contribution_->Finish());
+    if (contribution_->first_bad()) {
+      return OutOfRange("the replayed weights left the codec's range");
+    }
+    block->contributions = contribution_->payloads();
+    contribution_.reset();
+    if (train.save_state) {
+      KUMO_ASSIGN_OR_RETURN(block->carried,
+                            carried_.Copies(carried_.Of(train.partition), shape_->map));
+    }
+    if (!shape_->TrainsAhead(train.round.round, train.partition)) {
+      block->times.coding_ms = Milliseconds(Now() - begin);
+    }
+    return OkStatus();
+  }
+
+  Result<TrainedAhead> StepAhead(const RoundPlan& round, int partition) override {
     const auto begin = Now();
     TrainedAhead ahead;
-    PartitionArrays::Arrays& carried = carried_.Of(train.partition);
-    ahead.samples = shape_->plan.AheadSamples(train.round, train.partition).size();
+    ahead.samples = shape_->plan.AheadSamples(round, partition).size();
     KUMO_RETURN_IF_ERROR(Sleep(begin, ahead.samples));
-    if (train.save_state) {
-      KUMO_ASSIGN_OR_RETURN(ahead.carried, carried_.Copies(carried, shape_->map));
-    }
     ahead.compute_ms = Milliseconds(Now() - begin);
     return ahead;
   }
+
+  Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) override {
+    if (!train.save_state) return OkStatus();
+    KUMO_ASSIGN_OR_RETURN(ahead->carried,
+                          carried_.Copies(carried_.Of(train.partition), shape_->map));
+    return OkStatus();
+  }
+
+  bool codes_beside_steps() const override { return backend_->codes_beside_steps(); }
 
   Result<MetricSums> Evaluate(const EvaluateAction&) override { return MetricSums(); }
 
@@ -205,6 +222,7 @@ class ReplayedEngine : public TrainingEngine {
   DeviceArray<float> base_, unmoved_;
   std::map<int, DeviceArray<float>> movements_;  // by partition
   PartitionArrays carried_;
+  std::optional<Contribution> contribution_;  // of the block that is trained and coded
   std::atomic<bool> cancelled_{false};
 };
 

@@ -59,7 +59,8 @@ WorkerService::WorkerService(Session session, const Clock* clock, TrainingEngine
       trace_agent_(
           &tracer_,
           [this](Message report) { return transport_->Send(ServerPeer(0), std::move(report)); }),
-      requests_(&tracer_) {
+      requests_(&tracer_),
+      coding_(engine->codes_beside_steps() ? 1 : 0) {
   transport_->AddFd(stops_->fd(), [this] {
     for (int signal : stops_->Take()) {
       LOG(WARNING) << (signal == 0 ? "its program's request" : SignalName(signal))
@@ -103,8 +104,10 @@ Status WorkerService::Run() {
   }
   // The result of a block in progress is no longer needed.
   engine_->Cancel();
-  if (Status status = compute_.Shutdown(kComputeShutdownMs); !status.ok()) {
-    LOG(WARNING) << status.message();
+  for (ThreadPool* pool : {&compute_, &coding_}) {
+    if (Status status = pool->Shutdown(kComputeShutdownMs); !status.ok()) {
+      LOG(WARNING) << status.message();
+    }
   }
   return result_;
 }
@@ -120,9 +123,27 @@ void WorkerService::Compute(std::function<void()> work) {
   compute_.Submit([this, work = std::move(work)] {
     const TimeUs now = idle_since_ > 0 ? tracer_.NowUs() : 0;
     if (now - idle_since_ >= kShortestWait) tracer_.Add(trace::WAIT, idle_since_, now, {});
+    WaitForCoding();
     work();
     idle_since_ = tracer_.on() ? tracer_.NowUs() : 0;
   });
+}
+
+void WorkerService::Code(std::function<void()> work) {
+  {
+    MutexLock lock(mutex_);
+    ++to_code_;
+  }
+  coding_.Submit([this, work = std::move(work)] {
+    work();
+    MutexLock lock(mutex_);
+    if (--to_code_ == 0) coded_.NotifyAll();
+  });
+}
+
+void WorkerService::WaitForCoding() {
+  MutexLock lock(mutex_);
+  while (to_code_ > 0) coded_.Wait(mutex_);
 }
 
 void WorkerService::Complete(Completion completion) {
@@ -166,11 +187,15 @@ void WorkerService::Do(const InitialiseAction&) {
   });
 }
 
+// Beside steps ahead, chunks of the next version are installed at once. All chunks of earlier
+// versions are: with such steps, no version is pulled before the last block of the round before.
 void WorkerService::Do(InstallAction install) {
-  Compute([this, install = std::move(install)] {
+  const bool beside = keeps_ahead_ && coding_.threads() > 0 && install.vector == wire::START;
+  auto work = [this, install = std::move(install)] {
     const TraceScope scope(&tracer_, trace::INSTALL, {.chunk = install.chunk});
     engine_->Install(install);
-  });
+  };
+  beside ? Code(std::move(work)) : Compute(std::move(work));
 }
 
 void WorkerService::Do(AdoptAction adopt) {
@@ -185,25 +210,43 @@ void WorkerService::Do(const TrainAction& train) {
     };
     const TimeUs begin = tracer_.NowUs();
     auto block = std::make_shared<Result<TrainedBlock>>(engine_->Train(train, on_coded));
-    if (block->ok() && tracer_.on()) {
-      const TraceSubject subject{.round = train.round.round, .partition = train.partition};
-      const TimeUs trained = begin + FromSeconds((*block)->times.compute_ms * 1e-3);
-      tracer_.Add(trace::COMPUTE, begin, trained, subject);
-      tracer_.Add(trace::ENCODE, trained, tracer_.NowUs(), subject);
-    }
-    Complete([this, block](TimeUs now) {
-      if (!block->ok()) return session_.OnFailed(block->status(), now);
-      return session_.OnTrained(std::move(*block).value(), now);
+    const TraceSubject subject{.round = train.round.round, .partition = train.partition};
+    if (tracer_.on()) tracer_.Add(trace::COMPUTE, begin, tracer_.NowUs(), subject);
+    const bool trained = block->ok();
+    Code([this, train, block, subject] {
+      if (block->ok()) {
+        const TraceScope scope(&tracer_, trace::ENCODE, subject);
+        if (Status status = engine_->Code(train, &block->value()); !status.ok()) *block = status;
+      }
+      Complete([this, block](TimeUs now) {
+        if (!block->ok()) return session_.OnFailed(block->status(), now);
+        return session_.OnTrained(std::move(*block).value(), now);
+      });
     });
+    if (trained) StepAhead(train);
   });
 }
 
+void WorkerService::StepAhead(const TrainAction& train) {
+  const JobShape& shape = session_.shape();
+  if (!shape.TrainsAhead(train.round.round, train.partition)) return;
+  const RoundPlan round = shape.plan.Round(train.round.round + 1);
+  const TraceScope scope(&tracer_, trace::COMPUTE,
+                         {.round = round.round, .partition = train.partition});
+  ahead_ = engine_->StepAhead(round, train.partition);
+}
+
+// The steps have followed the block already: the session asks for them if the partition is still
+// leased.
 void WorkerService::Do(const TrainAheadAction& train) {
+  keeps_ahead_ = true;
   Compute([this, train] {
-    const TraceScope scope(&tracer_, trace::COMPUTE,
-                           {.round = train.round.round, .partition = train.partition});
-    auto ahead = std::make_shared<Result<TrainedAhead>>(engine_->TrainAhead(train));
+    auto ahead = std::make_shared<Result<TrainedAhead>>(*std::exchange(ahead_, std::nullopt));
+    if (ahead->ok()) {
+      if (Status status = engine_->KeepAhead(train, &ahead->value()); !status.ok()) *ahead = status;
+    }
     Complete([this, ahead](TimeUs now) {
+      keeps_ahead_ = false;
       if (!ahead->ok()) return session_.OnFailed(ahead->status(), now);
       return session_.OnTrainedAhead(std::move(*ahead).value(), now);
     });

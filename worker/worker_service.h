@@ -1,12 +1,17 @@
-// Worker service: the driver of a worker's session over ZeroMQ, with one thread for the arithmetic.
+// Worker service: the driver of a worker's session over ZeroMQ, with two threads for the
+// arithmetic.
 //
 // The calling thread owns the session and the transport; the compute thread owns the training
-// engine. They
-// exchange work through two queues: computations, in order, and their completions.
+// engine. They exchange work through two queues: computations, in order, and their completions.
+//
+// If a partition trains ahead, the compute thread goes on with these steps when a block's steps
+// have ended. If the engine allows it, the coding thread meanwhile codes the block, and then
+// installs the next version. No other computation begins before the coding thread is idle.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -59,6 +64,11 @@ class WorkerService {
 
   // Runs `work` on the compute thread after all earlier work.
   void Compute(std::function<void()> work);
+  // Runs `work` on the coding thread, or here if the engine has no use for that thread.
+  void Code(std::function<void()> work) KUMO_EXCLUDES(mutex_);
+  void WaitForCoding() KUMO_EXCLUDES(mutex_);
+  // On the compute thread: the steps that follow a block.
+  void StepAhead(const TrainAction& train);
   void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
   void RunCompletions() KUMO_EXCLUDES(mutex_);
 
@@ -76,11 +86,18 @@ class WorkerService {
   Tracer tracer_;
   TraceAgent trace_agent_;
   RequestSpans requests_;
-  TimeUs idle_since_ = 0;  // of the compute thread; 0: not traced
+  // Of the compute thread.
+  TimeUs idle_since_ = 0;                      // 0: not traced
+  std::optional<Result<TrainedAhead>> ahead_;  // the steps that followed the last block
 
+  bool keeps_ahead_ = false;  // the loop thread waits for OnTrainedAhead
   Mutex mutex_;
+  CondVar coded_;
+  int to_code_ KUMO_GUARDED_BY(mutex_) = 0;  // tasks of the coding thread, the running one included
   std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);
-  ThreadPool compute_{1};  // last member: its thread uses the members above
+  // Last members: their threads use the members above.
+  ThreadPool coding_;
+  ThreadPool compute_{1};
 };
 
 }  // namespace kumo

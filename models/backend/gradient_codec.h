@@ -45,6 +45,9 @@ class GradientCodec {
   virtual void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) = 0;
   // To be called within Repeat's work: EncodeAt(mark, ...) waits for the work queued so far.
   virtual void Mark(int mark) = 0;
+  // Whether one other thread may call Encode, Wait, Decode and DecodeAdd while this one queues
+  // steps without marks.
+  virtual bool codes_beside_steps() const = 0;
   // Host memory that Encode writes into best; at least `bytes` long.
   virtual std::shared_ptr<std::byte> MakeCode(size_t bytes) = 0;
 };

@@ -92,7 +92,6 @@ void CallerEngine::Install(const InstallAction& install) {
 Result<TrainedBlock> CallerEngine::Train(const TrainAction& train, const OnCoded&) {
   TrainedBlock block;
   const TimeUs begin = clock_->NowUs();
-  PartitionArrays::Arrays& carried = carried_.Of(train.partition);
   const Range samples = shape_->plan.MainSamples(train.round, train.partition);
   // Tensors that are not handed in keep their values.
   backend_->Copy(base_.data(), static_cast<size_t>(base_.bytes()), weights_.data());
@@ -104,9 +103,15 @@ Result<TrainedBlock> CallerEngine::Train(const TrainAction& train, const OnCoded
                                               .epoch = train.round.epoch,
                                               .samples = samples}));
   }
-  const TimeUs trained = clock_->NowUs();
-  if (samples.size() == 0) {
-    block.contributions.resize(shape_->map.chunks().size());
+  block.times.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
+  return block;
+}
+
+Status CallerEngine::Code(const TrainAction& train, TrainedBlock* block) {
+  const TimeUs begin = clock_->NowUs();
+  PartitionArrays::Arrays& carried = carried_.Of(train.partition);
+  if (block->metrics.samples == 0) {
+    block->contributions.resize(shape_->map.chunks().size());
   } else {
     if (!train.round.local_steps) {
       StepParameters step;
@@ -123,18 +128,21 @@ Result<TrainedBlock> CallerEngine::Train(const TrainAction& train, const OnCoded
     if (const auto bad = contribution.first_bad()) {
       return BadNumberError(*bad, train.round.round, train.partition, spec_.layout);
     }
-    block.contributions = contribution.payloads();
+    block->contributions = contribution.payloads();
   }
   if (train.save_state) {
-    KUMO_ASSIGN_OR_RETURN(block.carried, carried_.Copies(carried, shape_->map));
+    KUMO_ASSIGN_OR_RETURN(block->carried, carried_.Copies(carried, shape_->map));
   }
-  block.times.compute_ms = static_cast<double>(trained - begin) * 1e-3;
-  block.times.coding_ms = static_cast<double>(clock_->NowUs() - trained) * 1e-3;
-  return block;
+  block->times.coding_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
+  return OkStatus();
 }
 
-Result<TrainedAhead> CallerEngine::TrainAhead(const TrainAheadAction&) {
+Result<TrainedAhead> CallerEngine::StepAhead(const RoundPlan&, int) {
   return FailedPrecondition("a program of worker.command cannot begin a block during an exchange");
+}
+
+Status CallerEngine::KeepAhead(const TrainAheadAction& train, TrainedAhead*) {
+  return StepAhead(train.round, train.partition).status();
 }
 
 Result<MetricSums> CallerEngine::Evaluate(const EvaluateAction& evaluate) {

@@ -59,8 +59,11 @@ class CallerEngine : public TrainingEngine {
   void Install(const InstallAction& install) override;
   void Adopt(const AdoptAction& adopt) override { carried_.Adopt(adopt, shape_->map); }
   Result<TrainedBlock> Train(const TrainAction& train, const OnCoded& on_coded) override;
+  Status Code(const TrainAction& train, TrainedBlock* block) override;
   // FailedPrecondition: the settings' checks refuse an experiment that would ask for it.
-  Result<TrainedAhead> TrainAhead(const TrainAheadAction& train) override;
+  Result<TrainedAhead> StepAhead(const RoundPlan& round, int partition) override;
+  Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) override;
+  bool codes_beside_steps() const override { return false; }
   Result<MetricSums> Evaluate(const EvaluateAction& evaluate) override;
   void Drop(int partition) override { carried_.Drop(partition); }
   void Cancel() override KUMO_EXCLUDES(mutex_);

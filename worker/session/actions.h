@@ -92,7 +92,7 @@ struct CodedChunk {
 // Durations of the two parts of a block.
 struct BlockTimes {
   double compute_ms = 0;  // including the coding that overlaps it
-  double coding_ms = 0;   // the rest of the coding
+  double coding_ms = 0;   // the rest of the coding that no steps hide
 };
 
 // The front of a slice, trained ahead.

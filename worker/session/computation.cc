@@ -24,18 +24,12 @@ void Computation::Train(int partition, int64_t round, bool save, WorkerStepConte
   Begin(Kind::kTraining, partition, round);
   save_ = save;
   pushed_.assign(shape_->map.chunks().size(), false);
-  context->Do(TrainAction{partition, shape_->plan.Round(round), save && !TrainsAhead()});
-}
-
-// Whether the partition goes on with its next slice when its block has ended.
-bool Computation::TrainsAhead() const {
-  const JobPlan& plan = shape_->plan;
-  return round_ + 1 < plan.rounds() &&
-         plan.AheadSamples(plan.Round(round_ + 1), partition_).size() > 0;
+  context->Do(TrainAction{partition, shape_->plan.Round(round),
+                          save && !shape_->TrainsAhead(round, partition)});
 }
 
 void Computation::TrainAhead(WorkerStepContext* context) {
-  if (!TrainsAhead()) return;
+  if (!shape_->TrainsAhead(round_, partition_)) return;
   Begin(Kind::kTrainingAhead, partition_, round_);
   context->Do(TrainAheadAction{partition_, shape_->plan.Round(round_ + 1), save_});
 }

@@ -61,7 +61,6 @@ class Computation {
 
  private:
   void Begin(Kind kind, int partition, int64_t round);
-  bool TrainsAhead() const;
   void Push(int chunk, Payload payload, const MetricSums* metrics, WorkerStepContext* context);
   int ServerOf(int chunk) const { return shape_->map.chunks()[chunk].server; }
 

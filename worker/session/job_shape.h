@@ -21,6 +21,12 @@ struct JobShape {
   RoundPolicy policy;
   ShardMap map;
 
+  // True if a partition goes on with its slice of the next round when its block of `round` has
+  // ended.
+  bool TrainsAhead(int64_t round, int partition) const {
+    return round + 1 < plan.rounds() &&
+           plan.AheadSamples(plan.Round(round + 1), partition).size() > 0;
+  }
   // True if `version` is evaluated, and with other weights than the next round starts from.
   bool EvaluatesApart(int64_t version) const {
     return plan.EvaluatedEpoch(version) >= 0 && policy.EvaluatesApart(plan.Round(version - 1));

@@ -4,7 +4,10 @@
 // network of Kumo's on a device (Trainer), or otherwise.
 //
 // The driver makes all calls in the order of the session's actions, one at a time, from a thread of
-// its own; only Cancel may come from another thread.
+// its own; only Cancel may come from another thread. If the engine codes beside steps, Code and the
+// Installs that follow it run on a second thread while the first one is in StepAhead: until Code
+// and these Installs have returned, the base weights, the residual and the weights at the end of
+// the block belong to the second thread.
 #pragma once
 
 #include <functional>
@@ -33,14 +36,20 @@ class TrainingEngine {
   virtual Result<InitialWeights> MakeInitialWeights() = 0;
   virtual void Install(const InstallAction& install) = 0;
   virtual void Adopt(const AdoptAction& adopt) = 0;
-  // Trains a block from the base weights and codes its contribution with the codec of the round
-  // (RoundPolicy::PushCodec). `on_coded`, unless null, may be called on this thread with chunks
-  // that are coded before the end of the block (Session::OnCoded); the block contains them too.
-  // Errors end the worker.
+  // Trains the steps of a block from the base weights. Code must follow. `on_coded`, unless null,
+  // may be called on this thread with chunks that are coded before the end of the block
+  // (Session::OnCoded); the block contains them too. Errors end the worker.
   virtual Result<TrainedBlock> Train(const TrainAction& train, const OnCoded& on_coded) = 0;
-  // Trains the front of the partition's next slice, from the end of the block that was trained just
-  // before.
-  virtual Result<TrainedAhead> TrainAhead(const TrainAheadAction& train) = 0;
+  // Codes the contribution of that block with the codec of the round (RoundPolicy::PushCodec), and
+  // adds what else the block has beside its metrics. Errors end the worker.
+  virtual Status Code(const TrainAction& train, TrainedBlock* block) = 0;
+  // Trains the front of the partition's slice of `round`, from the end of the block that was
+  // trained just before.
+  virtual Result<TrainedAhead> StepAhead(const RoundPlan& round, int partition) = 0;
+  // Carries the way of these steps to the partition's next block, after Code.
+  virtual Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) = 0;
+  // Whether Code and Install may run beside StepAhead.
+  virtual bool codes_beside_steps() const = 0;
   virtual Result<MetricSums> Evaluate(const EvaluateAction& evaluate) = 0;
   virtual void Drop(int partition) = 0;
   // Ends the current and later computations soon, with Aborted. Any thread may call it.

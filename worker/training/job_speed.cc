@@ -59,8 +59,9 @@ Result<double> MeasureStep(const Experiment& experiment, const JobShape& shape, 
   const TimeUs end = clock->NowUs() + FromSeconds(seconds);
   for (int64_t block = 0; times.size() < kLeastBlocks || clock->NowUs() < end; ++block) {
     const RoundPlan round = shape.plan.Round(block % shape.plan.rounds());
-    KUMO_ASSIGN_OR_RETURN(const TrainedBlock trained,
-                          trainer->Train({.partition = 0, .round = round}, nullptr));
+    const TrainAction action{.partition = 0, .round = round};
+    KUMO_ASSIGN_OR_RETURN(TrainedBlock trained, trainer->Train(action, nullptr));
+    KUMO_RETURN_IF_ERROR(trainer->Code(action, &trained));
     const int minibatch = experiment.sync.minibatch;
     const int64_t steps = (trained.metrics.samples + minibatch - 1) / minibatch;
     if (block == 0) continue;  // memory is touched, and caches are filled
@@ -192,6 +193,7 @@ JsonFields JobSpeed::Json() const {
       .Add("parameters", parameters)
       .Add("minibatch", minibatch)
       .Add("step_s", step_s)
+      .Add("codes_beside_steps", codes_beside_steps)
       .Add("codecs", array);
 }
 
@@ -204,6 +206,7 @@ Result<JobSpeed> MeasureJobSpeed(const Experiment& given, double seconds, const 
                         Trainer::Make(experiment, std::move(job), clock));
   JobSpeed speed;
   speed.minibatch = experiment.sync.minibatch;
+  speed.codes_beside_steps = trainer->codes_beside_steps();
   for (const TensorSpec& tensor : spec.layout.tensors()) {
     if (tensor.segment != Segment::kStatistics) speed.parameters += tensor.size();
   }

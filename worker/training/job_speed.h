@@ -29,6 +29,7 @@ struct JobSpeed {
   int64_t parameters = 0;
   int minibatch = 0;  // samples
   double step_s = 0;
+  bool codes_beside_steps = false;
   std::vector<CodecSpeed> codecs;  // from the most exact one to the shortest one
 
   JsonFields Json() const;

@@ -150,8 +150,9 @@ void Trainer::StartNextRange(const Part& part) {
 }
 
 // Order of the work on the device: copy of the base weights and the way ahead of them, the steps of
-// the block, coding of the contribution. All of it is queued; the host waits in Net::TakeSums and
-// Contribution::Finish only. Meanwhile the batch stream reads the data of the next computation.
+// the block, copy of its end if steps ahead follow, coding of the contribution. All of it is
+// queued; the host waits in Net::TakeSums and Contribution::Finish only. Meanwhile the batch stream
+// reads the data of the next computation.
 Result<TrainedBlock> Trainer::Train(const TrainAction& train, const OnCoded& on_coded) {
   PartitionArrays::Arrays& carried = carried_.Of(train.partition);
   const TimeUs begin = clock_->NowUs();
@@ -165,46 +166,67 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, const OnCoded& on_
   } else if (train.round.local_steps && shape_->policy.resets_local_state()) {
     Clear(&OptimiserState(&carried));
   }
-  Contribution contribution(*shape_, train.round, train.partition,
-                            {base_.data(), weights_.data(), gradients(), carried.residual.data()},
-                            backend_);
-  KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(part, on_coded, &carried, &contribution));
-  const TimeUs trained = clock_->NowUs();
-  if (block.metrics.samples == 0) {
-    block.contributions.resize(shape_->map.chunks().size());
-  } else {
-    KUMO_RETURN_IF_ERROR(contribution.Finish());
-    if (const auto bad = contribution.first_bad()) {
-      return BadNumberError(*bad, train.round.round, train.partition, spec_.layout);
-    }
-    block.contributions = contribution.payloads();
+  const bool ahead = shape_->TrainsAhead(train.round.round, train.partition);
+  const float* const end = ahead ? carried.ahead.data() : weights_.data();
+  contribution_.emplace(
+      *shape_, train.round, train.partition,
+      Contribution::Vectors{base_.data(), end, gradients(), carried.residual.data()}, backend_);
+  KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(part, on_coded, &carried, &*contribution_));
+  if (ahead) {
+    backend_->Copy(weights_.data(), static_cast<size_t>(weights_.bytes()), carried.ahead.data());
   }
-  if (train.save_state) {
-    KUMO_ASSIGN_OR_RETURN(block.carried, carried_.Copies(carried, shape_->map));
-  }
-  block.times.compute_ms = static_cast<double>(trained - begin) * 1e-3;
-  block.times.coding_ms = static_cast<double>(clock_->NowUs() - trained) * 1e-3;
+  block.times.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
   return block;
 }
 
-Result<TrainedAhead> Trainer::TrainAhead(const TrainAheadAction& train) {
-  PartitionArrays::Arrays& carried = carried_.Of(train.partition);
+Status Trainer::Code(const TrainAction& train, TrainedBlock* block) {
   const TimeUs begin = clock_->NowUs();
-  const Part part{train.round, train.partition, true};
+  if (block->metrics.samples == 0) {
+    block->contributions.resize(shape_->map.chunks().size());
+  } else {
+    KUMO_RETURN_IF_ERROR(contribution_->Finish());
+    if (const auto bad = contribution_->first_bad()) {
+      return BadNumberError(*bad, train.round.round, train.partition, spec_.layout);
+    }
+    block->contributions = contribution_->payloads();
+  }
+  contribution_.reset();
+  if (train.save_state) {
+    KUMO_ASSIGN_OR_RETURN(block->carried,
+                          carried_.Copies(carried_.Of(train.partition), shape_->map));
+  }
+  if (!codes_beside_steps() || !shape_->TrainsAhead(train.round.round, train.partition)) {
+    block->times.coding_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
+  }
+  return OkStatus();
+}
+
+Result<TrainedAhead> Trainer::StepAhead(const RoundPlan& round, int partition) {
+  PartitionArrays::Arrays& carried = carried_.Of(partition);
+  const TimeUs begin = clock_->NowUs();
+  const Part part{round, partition, true};
   TrainedAhead trained;
   StartRange(part);
   StartNextRange(part);
   if (shape_->policy.resets_local_state()) Clear(&OptimiserState(&carried));
-  Clear(&carried.ahead);
-  backend_->AddTo(-1.0f, weights_.data(), TrainedNumbers(), carried.ahead.data());
   KUMO_ASSIGN_OR_RETURN(const MetricSums metrics, Minibatches(part, nullptr, &carried, nullptr));
   trained.samples = metrics.samples;
-  backend_->AddTo(1.0f, weights_.data(), TrainedNumbers(), carried.ahead.data());
-  if (train.save_state) {
-    KUMO_ASSIGN_OR_RETURN(trained.carried, carried_.Copies(carried, shape_->map));
-  }
   trained.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
   return trained;
+}
+
+// y becomes 0 - y, then z - y. The multiple of 0 turns -0 into 0.
+Status Trainer::KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) {
+  PartitionArrays::Arrays& carried = carried_.Of(train.partition);
+  float* const way = carried.ahead.data();
+  const int64_t numbers = TrainedNumbers();
+  backend_->Combine(-1.0f, way, 0.0f, way, numbers, way);
+  backend_->AddTo(1.0f, weights_.data(), numbers, way);
+  backend_->Zero(way + numbers, static_cast<size_t>(spec_.layout.size() - numbers) * sizeof(float));
+  if (train.save_state) {
+    KUMO_ASSIGN_OR_RETURN(ahead->carried, carried_.Copies(carried, shape_->map));
+  }
+  return OkStatus();
 }
 
 void Trainer::Clear(DeviceArray<float>* array) {

@@ -10,9 +10,9 @@
 // Training ahead (sync.overlap). A block ends at weights y, which make the contribution. The
 // partition goes on from there to z, and carries z - y. When the next version s has arrived, the
 // rest of its slice is trained from s + (z - y): so each step is in one contribution. Running
-// statistics are not carried.
+// statistics are not carried. Until the contribution is coded, the carried array holds y.
 //
-// Used by one thread at a time: the service runs all calls on its compute thread, in order.
+// Threads: TrainingEngine.
 #pragma once
 
 #include <atomic>
@@ -65,11 +65,14 @@ class Trainer : public TrainingEngine {
   Result<InitialWeights> MakeInitialWeights() override;
   void Install(const InstallAction& install) override;
   void Adopt(const AdoptAction& adopt) override { carried_.Adopt(adopt, shape_->map); }
-  // FailedPrecondition, naming round, partition and tensor, if an element of the contribution is
-  // not finite or saturates its codec permanently.
   Result<TrainedBlock> Train(const TrainAction& train, const OnCoded& on_coded) override;
+  // OutOfRange, naming round, partition and tensor, if an element of the contribution is not finite
+  // or saturates its codec permanently.
+  Status Code(const TrainAction& train, TrainedBlock* block) override;
   // Requires that the front of the slice is not empty.
-  Result<TrainedAhead> TrainAhead(const TrainAheadAction& train) override;
+  Result<TrainedAhead> StepAhead(const RoundPlan& round, int partition) override;
+  Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) override;
+  bool codes_beside_steps() const override { return backend_->codes_beside_steps(); }
   Result<MetricSums> Evaluate(const EvaluateAction& evaluate) override;
   void Drop(int partition) override { carried_.Drop(partition); }
   // Computations end at their next minibatch.
@@ -139,7 +142,8 @@ class Trainer : public TrainingEngine {
   DeviceArray<float> optimiser_slots_;  // all slots, if no state goes on from block to block
   std::optional<WeightStep> optimiser_step_;
   std::atomic<bool> cancelled_{false};
-  PartitionArrays carried_;  // of the leased partitions
+  PartitionArrays carried_;                   // of the leased partitions
+  std::optional<Contribution> contribution_;  // of the block that is trained and coded
 };
 
 // Part of a block that is computed at once: a minibatch, or a part of it.

@@ -84,6 +84,7 @@ class CpuBackend final : public Backend {
     Encode(marked.encodings);
     marked.done();
   }
+  bool codes_beside_steps() const override { return true; }
   std::shared_ptr<std::byte> MakeCode(size_t bytes) override {
     const auto code = std::make_shared<Buffer<std::byte>>(bytes);
     return {code, code->data()};

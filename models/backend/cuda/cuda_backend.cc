@@ -87,6 +87,8 @@ class CudaBackend final : public Backend {
     AddTo(1.0f, decoded_.data(), n, to);
   }
   void Encode(std::span<Encoding> encodings) override { coder_.Encode(encodings); }
+  // One thread queues the work of the stream; coding takes a device little time.
+  bool codes_beside_steps() const override { return false; }
   void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) override {
     coder_.EncodeAt(mark, encodings, std::move(done));
   }

@@ -1,7 +1,9 @@
 // Training ahead (sync.overlap): the trainer's part of it.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -52,7 +54,7 @@ TEST_F(TrainerTest, TheFrontOfASliceIsTrainedAheadAndMerged) {
     });
 
     (void)worker.Train(0, 0);
-    const TrainedAhead ahead = worker.trainer->TrainAhead({0, second, false}).value();
+    const TrainedAhead ahead = worker.TrainAhead(1, 0);
     EXPECT_EQ(ahead.samples, 2 * e.sync.minibatch);
     EXPECT_TRUE(ahead.carried.empty());
     worker.InstallAll(Chunks(worker, next));
@@ -77,11 +79,41 @@ TEST_F(TrainerTest, WhatAPartitionIsAheadMovesToAnotherWorker) {
     Worker moves(e);
     Worker forgets(e);
     EXPECT_TRUE(stays.Train(0, 1).carried.empty());
-    const RoundPlan second = stays.shape.plan.Round(1);
-    moves.trainer->Adopt({1, stays.trainer->TrainAhead({1, second, true})->carried});
+    moves.trainer->Adopt({1, stays.TrainAhead(1, 1, true).carried});
     const TrainedBlock expected = stays.Train(1, 1);
     EXPECT_TRUE(SameBytes(moves.Train(1, 1), expected));
     EXPECT_FALSE(SameBytes(forgets.Train(1, 1), expected));
+  }
+}
+
+TEST_F(TrainerTest, AContributionIsCodedBesideTheStepsAhead) {
+  Experiment e = Block();
+  e.sync.push_codec = CodecId::kTopk2bit;
+  e.sync.overlap = 2;
+  Worker one_after_the_other(e);
+  Worker beside(e);
+  ASSERT_TRUE(beside.trainer->codes_beside_steps());
+  for (int64_t round = 0; round < 3; ++round) {
+    const TrainedBlock expected = one_after_the_other.Train(round, 0);
+    const TrainedAhead way = one_after_the_other.TrainAhead(round + 1, 0, /*save=*/true);
+
+    const TrainAction action{0, beside.shape.plan.Round(round), false};
+    const RoundPlan next = beside.shape.plan.Round(round + 1);
+    TrainedBlock block = beside.trainer->Train(action, nullptr).value();
+    const std::vector<float> weights = beside.InitialWeights();
+    std::thread coder([&] {
+      EXPECT_TRUE(beside.trainer->Code(action, &block).ok());
+      beside.InstallAll(Chunks(beside, weights));
+    });
+    TrainedAhead ahead = beside.trainer->StepAhead(next, 0).value();
+    coder.join();
+    ASSERT_TRUE(beside.trainer->KeepAhead({0, next, true}, &ahead).ok());
+    one_after_the_other.InstallAll(Chunks(one_after_the_other, weights));
+    EXPECT_TRUE(SameBytes(block, expected)) << round;
+    ASSERT_EQ(ahead.carried.size(), way.carried.size());
+    for (size_t i = 0; i < way.carried.size(); ++i) {
+      EXPECT_TRUE(std::ranges::equal(ahead.carried[i].payload.bytes, way.carried[i].payload.bytes));
+    }
   }
 }
 

@@ -140,7 +140,17 @@ class TrainerTest : public testing::Test {
       }
     }
     Result<TrainedBlock> TryTrain(int64_t round, int partition, bool save = false) {
-      return trainer->Train({partition, shape.plan.Round(round), save}, on_coded);
+      const TrainAction action{partition, shape.plan.Round(round), save};
+      KUMO_ASSIGN_OR_RETURN(TrainedBlock block, trainer->Train(action, on_coded));
+      KUMO_RETURN_IF_ERROR(trainer->Code(action, &block));
+      return block;
+    }
+    // Trains the front of the slice of `round`.
+    TrainedAhead TrainAhead(int64_t round, int partition, bool save = false) {
+      const RoundPlan plan = shape.plan.Round(round);
+      TrainedAhead ahead = trainer->StepAhead(plan, partition).value();
+      CHECK(trainer->KeepAhead({partition, plan, save}, &ahead).ok());
+      return ahead;
     }
     TrainedBlock Train(int64_t round, int partition, bool save = false) {
       Result<TrainedBlock> block = TryTrain(round, partition, save);
