@@ -46,6 +46,7 @@ class ArrayModel:
 
     # What Worker needs of a model.
 
+    how_to_give_gradients = "write it into the arrays of model.gradients"
     device = "cpu"
     optimizer_states = 0
 

@@ -19,6 +19,8 @@ class TorchModel:
     buffers, such as num_batches_tracked, stay the process's own.
     """
 
+    how_to_give_gradients = "call zero_grad() before backward(), not after step()"
+
     def __init__(self, module: torch.nn.Module, optimizer: torch.optim.Optimizer | None):
         self.module, self.optimizer = module, optimizer
         self._tensors: dict[str, torch.Tensor] = {}

@@ -159,6 +159,7 @@ class Worker:
         self._seeds = seed
         self._validates = validation_samples > 0
         self._current: Work | None = None
+        self._has_gradients = False  # of an earlier block
         self._places: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         declared = [_metric(metric) for metric in metrics]
@@ -315,6 +316,7 @@ class Worker:
                                                         c.floats(_address(values))))
         trained = set(self._trained)
         without = []
+        moves = bool(work.steps)
         for name in self._places:
             if name in self._frozen:
                 continue
@@ -322,11 +324,14 @@ class Worker:
                 set_tensor(name, self._model.export_weights(name))
             elif (gradient := self._model.export_gradient(name)) is not None:
                 set_tensor(name, gradient)
+                moves = moves or bool(gradient.any())
             else:
                 without.append(name)
-        if without and len(without) == len(trained):
+        # Later gradients may well be zero, as those of a hinge loss.
+        if len(without) == len(trained) or not (moves or self._has_gradients):
             raise KumoError(f"round {block.round}, partition {block.partition}: no parameter has a gradient "
-                            "at the end of the block; call zero_grad() before backward(), not after step()")
+                            f"at the end of the block; {self._model.how_to_give_gradients}")
+        self._has_gradients = True
         for name in without:  # a parameter that the loss does not depend on
             set_tensor(name, np.zeros(self._shapes[name], np.float32))
         if work.steps and self._states > 0 and not work.restarts:

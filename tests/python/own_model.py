@@ -12,6 +12,7 @@ import os
 import pathlib
 import signal
 import sys
+import time
 
 import kumo
 import numpy as np
@@ -38,6 +39,10 @@ def once():
         return False
 
 
+if pathlib.Path("once-" + NAME).exists():
+    pathlib.Path("back-" + NAME).touch()
+
+
 def disturb(block):
     if CASE == "stop" and NAME == "worker-0" and block.round >= 3 and once():
         os.kill(os.getppid(), signal.SIGINT)
@@ -47,6 +52,10 @@ def disturb(block):
         if NAME == "worker-1":
             raise OSError("the data server is away")
         worker.leave()
+    if CASE == "workers" and block.round >= 9:
+        # The end of the job must not come before the end of the first processes.
+        while not all(pathlib.Path("back-" + name).exists() for name in ("worker-0", "worker-1")):
+            time.sleep(0.01)
 
 
 def gradients(indices):
