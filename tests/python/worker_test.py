@@ -101,8 +101,9 @@ class WorkerTest(unittest.TestCase):
         weights = []
         for workers in (1, 2):
             job = self.numpy_job("gradient")
-            outcome = self.ends(0, job.launch("--workers", str(workers), "--set",
-                                              "optimiser.type=adamw"))
+            # Two samples are left in each epoch, for three partitions.
+            outcome = self.ends(0, job.launch("--workers", str(workers), "--set", "optimiser.type=adamw",
+                                              "--set", "sync.minibatch=11"))
             self.assertLess(outcome["figures"]["validation/main/loss"], 6)
             weights.append(job.weights(NUMPY))
         self.assertEqual(weights[0], weights[1])

@@ -97,12 +97,10 @@ Result<TrainedBlock> CallerEngine::Train(const TrainAction& train, const OnCoded
   backend_->Copy(base_.data(), static_cast<size_t>(base_.bytes()), weights_.data());
   backend_->Zero(gradients_.data(), static_cast<size_t>(gradients_.bytes()));
   KUMO_RETURN_IF_ERROR(backend_->Wait());
-  if (samples.size() > 0) {
-    KUMO_ASSIGN_OR_RETURN(block.metrics, Ask({.partition = train.partition,
-                                              .round = train.round,
-                                              .epoch = train.round.epoch,
-                                              .samples = samples}));
-  }
+  KUMO_ASSIGN_OR_RETURN(block.metrics, Ask({.partition = train.partition,
+                                            .round = train.round,
+                                            .epoch = train.round.epoch,
+                                            .samples = samples}));
   block.times.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
   return block;
 }
@@ -150,7 +148,6 @@ Result<MetricSums> CallerEngine::Evaluate(const EvaluateAction& evaluate) {
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   const Range samples =
       shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition);
-  if (samples.size() == 0) return MetricSums();
   return Ask({.evaluates = true,
               .partition = evaluate.partition,
               .version = evaluate.version,
@@ -160,6 +157,9 @@ Result<MetricSums> CallerEngine::Evaluate(const EvaluateAction& evaluate) {
 }
 
 Result<MetricSums> CallerEngine::Ask(const CallerWork& work) {
+  if (work.samples.size() == 0) {
+    return MetricSums{0, std::vector<double>(static_cast<size_t>(spec_.metrics.sums()))};
+  }
   MutexLock lock(mutex_);
   if (cancelled_) return Aborted("cancelled");
   KUMO_RETURN_IF_ERROR(failure_);

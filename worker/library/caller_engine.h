@@ -94,7 +94,7 @@ class CallerEngine : public TrainingEngine {
                const Clock* clock);
 
   DeviceArray<float> MakeVector(const std::string& what) const;
-  // Has the program's thread do the work.
+  // Has the program's thread do the work, unless it has no samples.
   Result<MetricSums> Ask(const CallerWork& work) KUMO_EXCLUDES(mutex_);
   Status CheckWanted() KUMO_REQUIRES(mutex_);
   // The range of a tensor in the flat vectors, if there is such a tensor and the work is wanted.

@@ -130,7 +130,7 @@ class KumoWorkerTest : public testing::Test {
     options.metrics = metrics;
     options.metrics_count = 2;
     options.train_samples = kSamples;
-    options.validation_samples = 5;
+    options.validation_samples = validation_samples_;
     return kumo_worker_open(&options, &worker_);
   }
   kumo_work Next() {
@@ -186,6 +186,7 @@ class KumoWorkerTest : public testing::Test {
   Experiment experiment_;
   kumo_worker* worker_ = nullptr;
   kumo_status next_ = KUMO_OK;
+  int64_t validation_samples_ = 5;
   StatusCode ends_with_ = StatusCode::kOk;  // of the server
   const int64_t weight_shape_[2] = {2, 3};
   const int64_t bias_shape_[1] = {2};
@@ -273,6 +274,7 @@ TEST_F(KumoWorkerTest, BlocksContributeTheWayOfTheWeightsAndCarryTheOptimisersSt
   Set("sync.block", "2");
   Set("sync.push_codec", "1bit");
   Set("block.rule", "average");
+  validation_samples_ = 0;
   Set("block.reset_local_state", "false");
   Set("optimiser.type", "momentum");
   Set("schedule.type", "step");
@@ -311,6 +313,21 @@ TEST_F(KumoWorkerTest, BlocksContributeTheWayOfTheWeightsAndCarryTheOptimisersSt
     EXPECT_EQ(Finish(0), KUMO_OK) << kumo_error();
   });
   EXPECT_EQ(blocks.size(), 2u);
+  EXPECT_EQ(evaluated_.size(), 0u);
+}
+
+TEST_F(KumoWorkerTest, APartitionWithoutSamplesIsNotAskedFor) {
+  Set("sync.mode", "gradient");
+  Set("sync.partitions", "4");
+  Set("sync.minibatch", "5");
+  ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
+  std::map<int64_t, int> blocks;  // by round: of 20 and of 2 samples
+  Run([&](const kumo_work& work) {
+    ++blocks[work.round];
+    for (const int tensor : {0, 1, 2}) Set(tensor, std::vector<float>(6));
+    EXPECT_EQ(Finish(0), KUMO_OK) << kumo_error();
+  });
+  EXPECT_EQ(blocks, (std::map<int64_t, int>{{0, 4}, {1, 2}, {2, 4}, {3, 2}}));
 }
 
 TEST_F(KumoWorkerTest, AGivenBackBlockIsComputedAgainAndMisuseHasAnError) {
