@@ -87,12 +87,6 @@ PlannedJob Plan(const CliEnvironment& environment, LaunchArguments* args) {
 Preflight LookAhead(const LaunchArguments& args, const PlannedJob& job) {
   Preflight preflight = PreflightOf(job.loaded);
   if (!preflight.problems.empty()) return preflight;
-  if (!args.hosts.empty() && job.loaded.experiment.worker.OwnsModel()) {
-    preflight.problems.push_back(FailedPrecondition(
-        "--hosts starts kumo-worker only, not worker.command; start kumo-server and the program "
-        "on each host, with cluster.servers in the experiment file (docs/pytorch.md)"));
-    return preflight;
-  }
   if (!args.hosts.empty()) {
     CheckHosts(args, &preflight);
     PosixFileSystem files;

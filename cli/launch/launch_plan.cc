@@ -58,7 +58,9 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
   std::vector<std::string> sets = file.sets;
   sets.insert(sets.end(), planned.begin(), planned.end());
   if (experiment.worker.OwnsModel()) {
-    KUMO_ASSIGN_OR_RETURN(program, WorkerProgram(experiment, args.job.variables));
+    KUMO_ASSIGN_OR_RETURN(program, args.hosts.empty()
+                                       ? WorkerProgram(experiment, args.job.variables)
+                                       : RemoteWorkerProgram(experiment, file, args.job.variables));
   }
   const std::vector<std::string>& devices = args.job.devices;
   for (int i = 0; i < plan.supervisor.workers; ++i) {

@@ -21,6 +21,16 @@ std::string FindProgram(const std::string& name, const std::string& path) {
   return "";
 }
 
+// For Python: the folder of Kumo's package before the others, and output that is written at once.
+std::vector<std::pair<std::string, std::string>> PythonVariables(
+    const ExperimentArguments& experiment, const Variables& variables) {
+  std::string folders = JoinPath(experiment.share, "python");
+  if (const std::string others = ValueOf(variables, "PYTHONPATH"); !others.empty()) {
+    folders += ":" + others;
+  }
+  return {{"PYTHONPATH", folders}, {"PYTHONUNBUFFERED", "1"}};
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> WorkerProgram(const Experiment& experiment,
@@ -38,22 +48,28 @@ Result<std::vector<std::string>> WorkerProgram(const Experiment& experiment,
   return words;
 }
 
+Result<std::vector<std::string>> RemoteWorkerProgram(const Experiment& experiment,
+                                                     const ExperimentArguments& arguments,
+                                                     const Variables& variables) {
+  std::vector<std::string> words = {"/usr/bin/env"};
+  for (const auto& [name, value] : PythonVariables(arguments, variables)) {
+    words.push_back(name + "=" + value);
+  }
+  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> program,
+                        WordsOfCommand(experiment.worker.command));
+  words.insert(words.end(), program.begin(), program.end());
+  return words;
+}
+
 std::vector<std::pair<std::string, std::string>> WorkerEnvironment(
     const ExperimentArguments& experiment, const std::vector<std::string>& sets,
     const std::string& name, const std::string& device, const Variables& variables) {
   std::string lines;
   for (const std::string& set : sets) lines += set + "\n";
-  std::string folders = JoinPath(experiment.share, "python");
-  if (const std::string others = ValueOf(variables, "PYTHONPATH"); !others.empty()) {
-    folders += ":" + others;
-  }
-  std::vector<std::pair<std::string, std::string>> environment = {
-      {"KUMO_EXPERIMENT", experiment.file},
-      {"KUMO_SETTINGS", lines},
-      {"KUMO_WORKER_NAME", name},
-      {"PYTHONPATH", folders},
-      {"PYTHONUNBUFFERED", "1"},  // what the program prints is in its log at once
-  };
+  auto environment = PythonVariables(experiment, variables);
+  environment.emplace_back("KUMO_EXPERIMENT", experiment.file);
+  environment.emplace_back("KUMO_SETTINGS", lines);
+  environment.emplace_back("KUMO_WORKER_NAME", name);
   if (!device.empty()) environment.emplace_back("KUMO_DEVICE", device);
   return environment;
 }

@@ -19,6 +19,12 @@ namespace kumo {
 Result<std::vector<std::string>> WorkerProgram(const Experiment& experiment,
                                                const Variables& variables);
 
+// The same on another host, whose own PATH counts: kumo remote passes the KUMO_ variables of
+// WorkerEnvironment on, and `env` sets the others. The errors of WordsOfCommand.
+Result<std::vector<std::string>> RemoteWorkerProgram(const Experiment& experiment,
+                                                     const ExperimentArguments& arguments,
+                                                     const Variables& variables);
+
 // Additions to the environment of such a process. name: of the worker. sets: "section.key=value"
 // each, over the settings of the experiment file. device: with --devices; "": none is chosen. The
 // folder of Kumo's Python package is put before the others of PYTHONPATH.

@@ -19,6 +19,7 @@ import network
 
 BIN = None
 DATA = None
+OWN_MODEL = pathlib.Path(__file__).resolve().parents[1] / "python/own_model.py"
 NETWORK = pathlib.Path(__file__).resolve().parents[1] / "multiproc/small_mlp.pbtxt"
 
 
@@ -123,6 +124,18 @@ class Hosts(unittest.TestCase):
                                   capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(job.curves(), alone.curves())
+
+    def test_programs_of_worker_command_run_on_the_hosts(self):
+        python = os.environ.get("KUMO_ONNX_PYTHON", sys.executable)
+        if subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode != 0:
+            self.skipTest(f"{python} has no numpy (KUMO_ONNX_PYTHON names one that has)")
+        job = self.job(f"worker.command={python} {OWN_MODEL}", "cluster.chunk_kib=2")
+        self.assertEqual(job.start("--workers", "2").wait(60), 0, job.said())
+        self.assertEqual(len(job.curves()), 2)
+        for worker in ("worker-0", "worker-1"):
+            log = (job.output / f"logs/{worker}.stderr").read_text()
+            self.assertIn("the program ends", log)
+        self.assert_nothing_runs()
 
     def test_a_launcher_that_is_killed_leaves_nothing_and_until_then_the_page_is_on_server_0s_host(self):
         job = self.job("http.address=*:9470", epochs=100000)
