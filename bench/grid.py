@@ -92,6 +92,12 @@ def overlap(steps):
     return [f"sync.overlap={steps}"] if steps else []
 
 
+def write_experiment(folder):
+    experiment = pathlib.Path(folder) / "replayed.conf"
+    experiment.write_text(EXPERIMENT)
+    return experiment
+
+
 def processor_seconds(pid):
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -109,24 +115,21 @@ def busy_seconds():
 class Job:
     """A job on hosts. A context manager that leaves no process running."""
 
-    def __init__(self, arguments, links, row, block, folder):
+    def __init__(self, arguments, links, experiment, settings, worker, folder):
+        """experiment: its file; settings: "section.key=value"; worker: the command of a worker, without
+        the experiment."""
         self.log, self.read_to = pathlib.Path(folder) / "out" / "log.jsonl", 0
         self.closed = time.time(), 0  # when the newest round was closed, and closed rounds
         self.links, self.processes = links, collections.defaultdict(list)
         self.errors = tempfile.TemporaryFile("w+")
-        experiment = pathlib.Path(folder) / "replayed.conf"
-        experiment.write_text(EXPERIMENT)
         servers = ",".join(f"tcp://{address(host)}:7700" for host in range(arguments.hosts))
-        settings = [f"sync.partitions={arguments.hosts}", f"sync.block={block}",
-                    f"cluster.workers={arguments.hosts}", f"cluster.servers={servers}",
-                    f"output.directory={folder}/out", *ROWS[row](block), *arguments.set]
+        settings = [f"sync.partitions={arguments.hosts}", f"cluster.workers={arguments.hosts}",
+                    f"cluster.servers={servers}", f"output.directory={folder}/out", *settings]
         common = [experiment, *[word for setting in settings for word in ("--set", setting)]]
-        replayed = ["--parameters", arguments.parameters, "--step-ms", arguments.step_ms]
         for host in range(arguments.hosts):
             self.start("servers", host, [arguments.bin / "kumo-server", *common, "--index", host])
         for host in range(arguments.hosts):
-            self.start("workers", host, [arguments.bin / "replayed_worker", *common, *replayed,
-                                         "--name", f"worker-{host}"])
+            self.start("workers", host, [*worker, *common, "--name", f"worker-{host}"])
 
     def start(self, role, host, command):
         self.processes[role].append(self.links.popen(
@@ -228,12 +231,16 @@ def main():
           "all cores\nMbit/s     block  row              median  (range)             published  all  "
           "workers servers links", flush=True)
     cells = []
+    worker = [arguments.bin / "replayed_worker", "--parameters", arguments.parameters, "--step-ms",
+              arguments.step_ms]
     for block in blocks:
         for row in arguments.rows.split(","):
+            settings = [f"sync.block={block}", *ROWS[row](block), *arguments.set]
             with (tempfile.TemporaryDirectory() as folder,
                   Links(arguments.bin / "link_relay", arguments.hosts,
                         arguments.congestion) as links,
-                  Job(arguments, links, row, block, folder) as job):
+                  Job(arguments, links, write_experiment(folder), settings, worker,
+                      folder) as job):
                 job.after(WARM_UP_ROUNDS, 0)
                 for rate in rates:
                     cell = job.measure(arguments, rate, block)

@@ -1,5 +1,6 @@
-// kumo tune: block, codec and overlap for a network. kumo-worker measures the arithmetic of the
-// experiment; a model (common/job/round_time.h) predicts rounds over the links that the user names.
+// kumo tune: mode, block, codec and overlap for a network. kumo-worker measures the arithmetic of
+// the experiment; a model (common/job/round_time.h) predicts rounds over the links that the user
+// names.
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -26,7 +27,9 @@ namespace {
 
 using google::protobuf::Struct;
 
-constexpr int kBlocks[] = {1, 8, 32, 128};
+constexpr int kBlocks[] = {8, 32, 128};
+// Of gradients. A longer one costs more accuracy than blocks do.
+constexpr int kDelays[] = {0, 1};
 // Utilisation above which a longer block or a shorter codec brings nothing that matters.
 constexpr double kEnough = .95;
 
@@ -103,6 +106,10 @@ double Number(const Struct& object, const std::string& name) {
   const auto field = object.fields().find(name);
   return field == object.fields().end() ? 0 : field->second.number_value();
 }
+bool Flag(const Struct& object, const std::string& name) {
+  const auto field = object.fields().find(name);
+  return field != object.fields().end() && field->second.bool_value();
+}
 
 Result<Measured> Measure(const Arguments& arguments) {
   ChildSpec spec;
@@ -130,14 +137,16 @@ Result<Measured> Measure(const Arguments& arguments) {
       const Struct& codec = value.struct_value();
       const auto name = codec.fields().find("codec");
       if (name == codec.fields().end()) continue;
-      measured.codecs.push_back({.name = name->second.string_value(),
-                                 .push_bytes = Number(codec, "push_bytes"),
-                                 .pull_bytes = Number(codec, "pull_bytes"),
-                                 .speed = {.step_s = measured.step_s,
-                                           .encode_s = Number(codec, "encode_s"),
-                                           .install_s = Number(codec, "install_s"),
-                                           .add_s = Number(codec, "add_s"),
-                                           .close_s = Number(codec, "close_s")}});
+      measured.codecs.push_back(
+          {.name = name->second.string_value(),
+           .push_bytes = Number(codec, "push_bytes"),
+           .pull_bytes = Number(codec, "pull_bytes"),
+           .speed = {.step_s = measured.step_s,
+                     .encode_s = Number(codec, "encode_s"),
+                     .install_s = Number(codec, "install_s"),
+                     .add_s = Number(codec, "add_s"),
+                     .close_s = Number(codec, "close_s"),
+                     .codes_beside_steps = Flag(answer, "codes_beside_steps")}});
     }
   }
   if (measured.codecs.empty()) {
@@ -146,44 +155,95 @@ Result<Measured> Measure(const Arguments& arguments) {
   return measured;
 }
 
+std::string Format(const char* format, double number) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, number);
+  return text;
+}
+
 // Settings of the exchange, and what they lead to.
 struct Choice {
+  SyncMode mode = SyncMode::kGradient;
   int block = 1;
-  int overlap = 0;
+  int overlap = 0;  // of gradients: the delay
+  bool ends_warm_up = false;
   const Codec* codec = nullptr;
-  RoundTime time;
+  RoundTime time = {};
   double samples_per_s = 0;
 
   std::vector<std::string> Settings() const {
-    const std::string name = codec->name;
-    std::vector<std::string> settings = {"sync.mode=block", "sync.block=" + std::to_string(block),
-                                         "sync.push_codec=" + name, "sync.pull_codec=" + name};
+    std::vector<std::string> settings = {"sync.mode=" + WriteValue(mode)};
+    if (mode == SyncMode::kBlock) settings.push_back("sync.block=" + std::to_string(block));
+    if (ends_warm_up) settings.emplace_back("sync.warmup_samples=0");
+    settings.push_back("sync.push_codec=" + codec->name);
+    settings.push_back("sync.pull_codec=" + codec->name);
     settings.push_back("sync.overlap=" + std::to_string(overlap));
     return settings;
   }
 };
 
-// In the order of preference: short blocks first, then without overlap, then the exact codecs.
-std::vector<Choice> Predict(const Measured& measured, const Experiment& experiment, RoundLoad load,
-                            const NetworkSpeed& network) {
+// Modes, blocks and overlaps in the order of preference: gradients before blocks, which are trained
+// apart from each other; short blocks first, then without overlap.
+std::vector<Choice> Shapes(const Experiment& experiment) {
+  std::vector<Choice> shapes;
+  for (const int delay : kDelays) {
+    shapes.push_back(
+        {.overlap = delay, .ends_warm_up = experiment.sync.warmup_samples > 0, .codec = nullptr});
+  }
   std::set<int> blocks(std::begin(kBlocks), std::end(kBlocks));
   if (experiment.sync.mode == SyncMode::kBlock) blocks.insert(experiment.sync.block);
-  std::vector<Choice> choices;
   for (const int block : blocks) {
     for (const int overlap : std::set<int>{0, block / 2}) {
-      for (const Codec& codec : measured.codecs) {
-        load.steps = block;
-        load.overlap = overlap;
-        load.push_bytes = codec.push_bytes;
-        load.pull_bytes = codec.pull_bytes;
-        Choice choice{block, overlap, &codec, PredictRound(load, codec.speed, network)};
-        const double samples = static_cast<double>(block) * load.partitions * measured.minibatch;
-        choice.samples_per_s = samples / std::max(choice.time.round_s, 1e-9);
-        choices.push_back(choice);
-      }
+      shapes.push_back({SyncMode::kBlock, block, overlap});
     }
   }
+  return shapes;
+}
+
+// For each shape the exact codecs first. Choices that the experiment refuses are left out.
+Result<std::vector<Choice>> Predict(const CliEnvironment& environment, const Arguments& arguments,
+                                    const Experiment& experiment, const Measured& measured,
+                                    RoundLoad load) {
+  std::vector<Choice> choices;
+  Status refused = Internal("no mode to predict");
+  for (Choice choice : Shapes(experiment)) {
+    const bool delayed = choice.mode == SyncMode::kGradient;
+    load.steps = choice.block;
+    load.delay = delayed ? choice.overlap : 0;
+    load.overlap = delayed ? 0 : choice.overlap;
+    for (const Codec& codec : measured.codecs) {
+      choice.codec = &codec;
+      std::vector<std::string> sets = arguments.experiment.sets;
+      for (const std::string& setting : choice.Settings()) sets.push_back(setting);
+      const auto allowed = ParseExperiment(arguments.experiment.file, sets, environment.variables);
+      if (!allowed.ok()) {
+        refused = allowed.status();
+        continue;
+      }
+      load.push_bytes = codec.push_bytes;
+      load.pull_bytes = codec.pull_bytes;
+      choice.time = PredictRound(load, codec.speed, arguments.network);
+      const double samples =
+          static_cast<double>(choice.block) * load.partitions * measured.minibatch;
+      choice.samples_per_s = samples / std::max(choice.time.round_s, 1e-9);
+      choices.push_back(choice);
+    }
+  }
+  if (choices.empty()) return refused;
   return choices;
+}
+
+// Words about the choice to take.
+std::string Reason(const Choice& best) {
+  const std::string enough = Format("%.0f", kEnough * 100) + " % of the time\n";
+  if (best.time.utilisation() < kEnough) {
+    return "the fastest of these; none computes " + enough;
+  }
+  if (best.mode == SyncMode::kBlock) return "the shortest block that computes " + enough;
+  if (best.overlap == 0) return "without blocks, workers compute " + enough;
+  return "without blocks, workers compute " + enough + "Each gradient is applied " +
+         std::to_string(best.overlap) +
+         " round late: if the loss does not fall, halve schedule.learning_rate, or take blocks.\n";
 }
 
 // The first choice that hides the network, or else the fastest one.
@@ -192,12 +252,6 @@ const Choice& Best(const std::vector<Choice>& choices) {
       choices, [](const Choice& choice) { return choice.time.utilisation() >= kEnough; });
   if (enough != choices.end()) return *enough;
   return *std::ranges::max_element(choices, {}, &Choice::samples_per_s);
-}
-
-std::string Format(const char* format, double number) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, number);
-  return text;
 }
 
 std::string Joined(const std::vector<std::string>& words, const std::string& before) {
@@ -221,23 +275,19 @@ void PrintText(const CliEnvironment& environment, const Arguments& arguments,
                          count(load.servers, "server") +
                          (load.beside ? " on the workers' hosts" : " on other hosts") + ", " +
                          count(load.partitions, "partition") + "\n\n");
-  const std::vector<TextColumn> header = {{"block"},    {"overlap"},   {"codec", false},
-                                          {"round, s"}, {"samples/s"}, {"utilisation, %"}};
+  const std::vector<TextColumn> header = {{"mode", false},   {"block"},    {"overlap"},
+                                          {"codec", false},  {"round, s"}, {"samples/s"},
+                                          {"utilisation, %"}};
   std::vector<std::vector<std::string>> rows;
   for (const Choice& choice : choices) {
-    rows.push_back({std::to_string(choice.block), std::to_string(choice.overlap),
-                    choice.codec->name, Format("%.3f", choice.time.round_s),
-                    Format("%.0f", choice.samples_per_s),
+    rows.push_back({WriteValue(choice.mode), std::to_string(choice.block),
+                    std::to_string(choice.overlap), choice.codec->name,
+                    Format("%.3f", choice.time.round_s), Format("%.0f", choice.samples_per_s),
                     Format("%.1f", choice.time.utilisation() * 100)});
   }
   std::fputs(FormatTextTable(header, rows, environment.columns).c_str(), stdout);
   const Choice& best = Best(choices);
-  const bool enough = best.time.utilisation() >= kEnough;
-  Print(environment, "\ntake     " + Joined(best.Settings(), "--set ") + "\n" +
-                         (enough ? "the shortest block that computes " +
-                                       Format("%.0f", kEnough * 100) + " % of the time\n"
-                                 : std::string("the fastest of these; none computes ") +
-                                       Format("%.0f", kEnough * 100) + " % of the time\n"));
+  Print(environment, "\ntake     " + Joined(best.Settings(), "--set ") + "\n" + Reason(best));
 }
 
 void PrintJson(const Measured& measured, const Arguments& arguments, const RoundLoad& load,
@@ -246,6 +296,7 @@ void PrintJson(const Measured& measured, const Arguments& arguments, const Round
     JsonArray settings;
     for (const std::string& setting : choice.Settings()) settings.Add(setting);
     return JsonFields()
+        .Add("mode", WriteValue(choice.mode))
         .Add("block", choice.block)
         .Add("overlap", choice.overlap)
         .Add("codec", choice.codec->name)
@@ -285,7 +336,8 @@ Status Tune(const CliEnvironment& environment, const Arguments& arguments) {
                            " workers: give --servers at most the workers, or --apart");
   }
   KUMO_ASSIGN_OR_RETURN(const Measured measured, Measure(arguments));
-  const std::vector<Choice> choices = Predict(measured, experiment, load, arguments.network);
+  KUMO_ASSIGN_OR_RETURN(const std::vector<Choice> choices,
+                        Predict(environment, arguments, experiment, measured, load));
   if (arguments.json) {
     PrintJson(measured, arguments, load, choices);
   } else {
@@ -300,8 +352,9 @@ int RunTune(const CliEnvironment& environment, std::span<const std::string> args
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo tune");
   Arguments arguments(environment);
   CommandLine line("kumo tune",
-                   "Predicts samples per second for several blocks, codecs and overlaps on a given "
-                   "network,\nand says which to take. Measures the experiment's minibatches and "
+                   "Predicts samples per second for gradients and blocks with several codecs and "
+                   "overlaps\non a given network, and says which to take. Measures the "
+                   "experiment's minibatches and "
                    "codecs on this machine;\nbandwidth and latency are yours to give.");
   arguments.experiment.AddTo(&line);
   line.AddOption("bandwidth", "RATE", Allowed(),

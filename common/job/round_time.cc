@@ -6,10 +6,13 @@ namespace kumo {
 
 namespace {
 
-// Share of a link's rate that the bursts of all connections reach together. Four hosts that each
-// send 1 MB to three others through bare TCP sockets reach .6 to .85 for one way, and a round ends
-// with the slowest connection of two ways.
-constexpr double kShareOfRate = .55;
+// A round is a burst after a pause. What fits into the queues of a path goes at nearly the rate of
+// the link. Of what exceeds them TCP loses packets, and sends again: four hosts that each send 1 MB
+// to three others through bare TCP sockets reach .6 to .85 of the rate for one way, and a round
+// ends with the slowest connection of two ways.
+constexpr double kQueue_s = .1;
+constexpr double kShareInQueue = .8;
+constexpr double kShareBeyond = .5;
 // TCP's initial window (RFC 6928).
 constexpr double kFirstWindow = 10 * 1448;
 // A connection that was idle for a retransmission timeout begins with the first window again (RFC
@@ -17,6 +20,11 @@ constexpr double kFirstWindow = 10 * 1448;
 double RetransmissionTimeout(double round_trip_s) { return .2 + 4 * round_trip_s; }
 
 }  // namespace
+
+double TransferTime(double at_full_rate_s) {
+  const double queued_s = std::min(at_full_rate_s, kQueue_s);
+  return queued_s / kShareInQueue + (at_full_rate_s - queued_s) / kShareBeyond;
+}
 
 double WindowGrowth(double bytes, double bytes_per_s, double round_trip_s) {
   if (bytes_per_s <= 0) return 0;
@@ -60,7 +68,7 @@ RoundTime PredictRound(const RoundLoad& load, const RoundSpeed& speed,
   double waiting_s = 2 * network.delay_s;
   if (network.bits_per_s > 0) {
     const double rate = network.bits_per_s / 8;
-    transfer_s = bytes / (kShareOfRate * rate);
+    transfer_s = TransferTime(bytes / rate);
     const double idle_s = time.compute_s + time.coding_s;
     if (idle_s > RetransmissionTimeout(2 * network.delay_s)) {
       waiting_s += WindowGrowth(partitions * load.push_bytes / servers, rate / connections,
@@ -69,8 +77,20 @@ RoundTime PredictRound(const RoundLoad& load, const RoundSpeed& speed,
   }
   const double closing_s = (load.partitions * speed.add_s + speed.close_s) / servers;
   time.exchange_s = std::max(transfer_s, closing_s) + waiting_s;
+  const double busy_s = time.compute_s + time.coding_s;
+  if (load.delay > 0) {
+    // delay + 1 rounds are under way at a time, and none is shorter than its part in one place.
+    // Their transfers share the link: one waits for half of another, on average.
+    time.round_s = std::max({busy_s, transfer_s, closing_s,
+                             (busy_s + time.exchange_s + transfer_s / 2) / (load.delay + 1)});
+    return time;
+  }
   const double hidden_s = load.overlap * speed.step_s;
-  time.round_s = time.compute_s + time.coding_s + std::max(0.0, time.exchange_s - hidden_s);
+  if (speed.codes_beside_steps && load.overlap > 0) {
+    time.round_s = time.compute_s + std::max(0.0, time.coding_s + time.exchange_s - hidden_s);
+  } else {
+    time.round_s = busy_s + std::max(0.0, time.exchange_s - hidden_s);
+  }
   return time;
 }
 

@@ -1,5 +1,5 @@
-// Round time: prediction of how long a round of block mode lasts, from the speed of computation,
-// codecs and network. A model of a few terms, checked against measured rounds
+// Round time: prediction of how long a round lasts, in block mode or with gradients, from the speed
+// of computation, codecs and network. A model of a few terms, checked against measured rounds
 // (tests/common/job/round_time_test.cc); docs/slow_networks.md, "Prediction".
 //
 // Pure functions.
@@ -15,6 +15,7 @@ struct RoundSpeed {
   // On a server that has all chunks: adding one contribution, and making and encoding the version.
   double add_s = 0;
   double close_s = 0;
+  bool codes_beside_steps = false;  // the worker codes while it trains ahead
 };
 
 // Rate of each host's link in each direction, and one-way delay between hosts.
@@ -30,6 +31,7 @@ struct RoundLoad {
   bool beside = true;     // servers run on the workers' hosts; else on hosts of their own
   int steps = 1;          // minibatches of a block
   int overlap = 0;        // of these, trained while the last block is exchanged
+  int delay = 0;          // gradient mode: rounds that gradients are late
   double push_bytes = 0;  // of one contribution
   double pull_bytes = 0;  // of a version
 };
@@ -38,11 +40,14 @@ struct RoundTime {
   double compute_s = 0;   // steps of a worker
   double coding_s = 0;    // encoding and decoding on the worker
   double exchange_s = 0;  // from the push to the last chunk of the next version
-  double round_s = 0;     // with the part of the exchange that no step hides
+  double round_s = 0;     // with the part of coding and exchange that no step hides
 
   // Share of the time in which steps are computed.
   double utilisation() const { return round_s > 0 ? compute_s / round_s : 0; }
 };
+
+// Time of a round's bytes through the busiest link, from their time at its full rate.
+double TransferTime(double at_full_rate_s);
 
 // Time that a connection loses while TCP's window grows from its first size: `bytes` through a
 // share of bytes_per_s with the given round trip.

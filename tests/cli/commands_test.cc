@@ -64,7 +64,7 @@ constexpr char kSpeed[] =
     R"({"codec":"fp32","push_bytes":4e6,"pull_bytes":4e6,"encode_s":0,"install_s":0,"add_s":0,"close_s":0},)"
     R"({"codec":"1bit","push_bytes":140625,"pull_bytes":140625,"encode_s":0.001,"install_s":0,"add_s":0,"close_s":0}]})";
 
-TEST_F(CommandsTest, TuneTakesTheShortestBlockThatHidesTheNetwork) {
+TEST_F(CommandsTest, TuneTakesGradientsOrElseTheShortestBlockThatHidesTheNetwork) {
   Script("worker", std::string("exit 0 ") + kSpeed);
   const Ended slow = Run({"tune", experiment_, "--bandwidth", "10Mbit/s", "--latency", "5 ms",
                           "--workers", "2", "--servers", "1", "--apart", "--seconds", "0.5"});
@@ -77,7 +77,14 @@ TEST_F(CommandsTest, TuneTakesTheShortestBlockThatHidesTheNetwork) {
                                   "sync.pull_codec=1bit --set sync.overlap=64"));
   const Ended fast = Run({"tune", experiment_, "--bandwidth", "200Gbit/s", "--json"});
   ASSERT_EQ(fast.code, 0) << fast.err;
-  EXPECT_THAT(fast.out, HasSubstr(R"("take":{"block":1,"overlap":0,"codec":"fp32")"));
+  EXPECT_THAT(fast.out,
+              HasSubstr(R"("take":{"mode":"gradient","block":1,"overlap":0,"codec":"fp32")"));
+  const Ended delayed = Run({"tune", experiment_, "--bandwidth", "10Gbit/s", "--latency", "1ms",
+                             "--workers", "2", "--servers", "2", "--set", "sync.warmup_samples=0"});
+  ASSERT_EQ(delayed.code, 0) << delayed.err;
+  EXPECT_THAT(delayed.out, HasSubstr("--set sync.mode=gradient --set sync.push_codec=fp32 --set "
+                                     "sync.pull_codec=fp32 --set sync.overlap=1"));
+  EXPECT_THAT(delayed.out, HasSubstr("1 round late"));
 }
 
 TEST_F(CommandsTest, TuneRefusesQuantitiesWithoutUnitsAndPassesTheWorkersError) {

@@ -67,6 +67,34 @@ TEST(RoundTime, AgreesWithMeasuredRoundsOfTopk) {
                   kTopk, speed);
 }
 
+// bench/tune.py: two hosts, 1.9 million parameters, real computation, 100 Mbit/s and 10 ms.
+TEST(RoundTime, AgreesWithMeasuredJobs) {
+  constexpr double kWeights = 1'863'690;
+  struct Job {
+    double bits;
+    int steps, overlap, delay;
+    double measured_s;
+  };
+  for (const Job& job : {Job{1.125, 1, 0, 0, .0592},
+                         {1.125, 1, 0, 1, .0391},
+                         {8.0625, 8, 4, 0, .270},
+                         {16, 32, 0, 0, .924},
+                         {32, 8, 0, 0, 1.357}}) {
+    const RoundLoad load{.workers = 2,
+                         .servers = 2,
+                         .partitions = 2,
+                         .steps = job.steps,
+                         .overlap = job.overlap,
+                         .delay = job.delay,
+                         .push_bytes = kWeights * job.bits / 8,
+                         .pull_bytes = kWeights * job.bits / 8};
+    const RoundSpeed speed{
+        .step_s = .0123, .encode_s = .001, .install_s = .001, .codes_beside_steps = true};
+    EXPECT_NEAR(PredictRound(load, speed, {100e6, .01}).round_s / job.measured_s, 1, .15)
+        << job.bits << " bits, " << job.steps << " steps, delay " << job.delay;
+  }
+}
+
 TEST(RoundTime, HidesTheExchangeBehindTheOverlapOnly) {
   const RoundSpeed speed{.step_s = .01, .encode_s = .002, .install_s = .001};
   const NetworkSpeed network{100e6, .005};
@@ -79,15 +107,39 @@ TEST(RoundTime, HidesTheExchangeBehindTheOverlapOnly) {
   EXPECT_NEAR(all.utilisation(), 1 / 1.003, 1e-9);
 }
 
+TEST(RoundTime, AWorkerThatCodesBesideStepsHidesCodingToo) {
+  RoundSpeed speed{.step_s = .01, .encode_s = .02, .install_s = .01, .codes_beside_steps = true};
+  EXPECT_NEAR(PredictRound(FourHosts(0, 10, 5), speed, {}).round_s, .1, 1e-9);
+  EXPECT_NEAR(PredictRound(FourHosts(0, 10, 2), speed, {}).round_s, .11, 1e-9);
+  EXPECT_NEAR(PredictRound(FourHosts(0, 10), speed, {}).round_s, .13, 1e-9);
+  speed.codes_beside_steps = false;
+  EXPECT_NEAR(PredictRound(FourHosts(0, 10, 5), speed, {}).round_s, .13, 1e-9);
+}
+
+TEST(RoundTime, GradientsThatAreLateShareTheTimeOfTheirExchange) {
+  RoundLoad load = FourHosts(1e6, 1);  // 12 Mbit through a link
+  const RoundSpeed speed{.step_s = .1, .encode_s = .01};
+  const double transfer = TransferTime(.1);
+  const NetworkSpeed slow{120e6, .01};
+  EXPECT_NEAR(PredictRound(load, speed, slow).round_s, .11 + transfer + .02, 1e-9);
+  load.delay = 1;
+  EXPECT_NEAR(PredictRound(load, speed, slow).round_s, (.11 + transfer + .02 + transfer / 2) / 2,
+              1e-9);
+  load.delay = 3;
+  EXPECT_NEAR(PredictRound(load, speed, slow).round_s, transfer, 1e-9);      // the link is busy
+  EXPECT_NEAR(PredictRound(load, speed, {1200e6, .01}).round_s, .11, 1e-9);  // the worker is
+}
+
 TEST(RoundTime, ServersOnHostsOfTheirOwnTakeEveryPush) {
   RoundLoad load = FourHosts(1e6, 1);
   load.servers = 1;
   const NetworkSpeed network{8e6, 0};
-  EXPECT_NEAR(PredictRound(load, {}, network).exchange_s, 3 / .55, 1e-9);  // three pulls leave
+  EXPECT_NEAR(PredictRound(load, {}, network).exchange_s, TransferTime(3),
+              1e-9);  // three pulls leave
   load.beside = false;
-  EXPECT_NEAR(PredictRound(load, {}, network).exchange_s, 4 / .55, 1e-9);
+  EXPECT_NEAR(PredictRound(load, {}, network).exchange_s, TransferTime(4), 1e-9);
   load.servers = 4;
-  EXPECT_NEAR(PredictRound(load, {}, network).exchange_s, 1 / .55, 1e-9);
+  EXPECT_NEAR(PredictRound(load, {}, network).exchange_s, TransferTime(1), 1e-9);
 }
 
 TEST(RoundTime, TheWorkerWithTheMostPartitionsDeterminesTheRound) {
@@ -100,6 +152,11 @@ TEST(RoundTime, OneHostExchangesNothing) {
   RoundLoad load = FourHosts(1e6, 10);
   load.workers = load.servers = load.partitions = 1;
   EXPECT_NEAR(PredictRound(load, {.step_s = .01}, {1e6, 0}).utilisation(), 1, 1e-9);
+}
+
+TEST(TransferTime, BurstsThatExceedTheQueuesTakeLonger) {
+  EXPECT_NEAR(TransferTime(.08), .1, 1e-9);
+  EXPECT_NEAR(TransferTime(1.1) - TransferTime(.1), 2, 1e-9);
 }
 
 TEST(WindowGrowth, DoublesTheWindowEachRoundTrip) {
