@@ -12,7 +12,8 @@ install(TARGETS ${KUMO_PROGRAMS} RUNTIME DESTINATION bin)
 install(TARGETS kumo_worker_shared LIBRARY DESTINATION lib/kumo
         PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 install(FILES worker/library/kumo_worker.h DESTINATION include)
-install(DIRECTORY python DESTINATION share/kumo FILES_MATCHING PATTERN "*.py" PATTERN "*.conf")
+install(DIRECTORY python DESTINATION share/kumo FILES_MATCHING PATTERN "*.py" PATTERN "*.conf"
+        PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY experiments DESTINATION share/kumo FILES_MATCHING PATTERN "*.conf")
 install(DIRECTORY models/zoo DESTINATION share/kumo/models FILES_MATCHING PATTERN "*.pbtxt")
 install(DIRECTORY k8s/base k8s/components k8s/volumes DESTINATION share/kumo/k8s)

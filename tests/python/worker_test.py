@@ -198,4 +198,5 @@ if __name__ == "__main__":
     parser.add_argument("--bin", required=True, type=pathlib.Path)
     arguments, rest = parser.parse_known_args()
     BIN = arguments.bin.resolve()
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # the build folder's package is that of the sources
     unittest.main(argv=sys.argv[:1] + rest)
