@@ -107,22 +107,23 @@ class Block(Work):
       step; the block is one minibatch, and what the optimizer does to the weights is dropped. A loop of
       zero_grad, backward, step is right for both.
     position: samples of the whole job before this round.
+    learning_rates: the rates of the experiment's [schedule], by minibatch.
     """
 
     def __init__(self, worker: Worker, work: c.Work):
         super().__init__(worker, work)
         self.mode: str = "weights" if work.steps else "gradients"
         self.position: int = work.position
-        self._rates = []
+        self.learning_rates: list[float] = []
         for minibatch in range(self.minibatch_count):
             rate = ctypes.c_float()
             worker._check(c.library.kumo_worker_learning_rate(worker._handle, minibatch, ctypes.byref(rate)))
-            self._rates.append(rate.value)
+            self.learning_rates.append(rate.value)
 
     @property
     def learning_rate(self) -> float:
-        """The rate of the experiment's [schedule] for the minibatch that is being trained."""
-        return self._rates[self._minibatch]
+        """The one of learning_rates for the minibatch that minibatches() has yielded last."""
+        return self.learning_rates[self._minibatch]
 
 
 class _Dropped(Exception):

@@ -43,9 +43,11 @@ optimizer = torch.optim.AdamW((p for p in model.parameters() if p.requires_grad)
 
 def evaluate(part):
     assert not model.training and not torch.is_grad_enabled()
-    for indices in part.minibatches():
-        part.add(loss=nn.functional.mse_loss(model(x[indices + SAMPLES]), y[indices + SAMPLES]),
-                 samples=len(indices))
+    # Processes that are forked from this one.
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x[SAMPLES:], y[SAMPLES:]),
+                                         batch_sampler=list(part.minibatches()), num_workers=1)
+    for inputs, outputs in loader:
+        part.add(loss=nn.functional.mse_loss(model(inputs), outputs), samples=len(inputs))
 
 
 with kumo.Worker(None, model, optimizer, train_samples=SAMPLES, validation_samples=VALIDATION) as worker:
