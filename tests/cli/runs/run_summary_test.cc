@@ -9,6 +9,7 @@
 #include "common/base/process/output_lock.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/manifest.h"
+#include "common/job/metric_list.h"
 #include "common/settings/experiment_text.h"
 #include "tests/scratch_directory.h"
 

@@ -1,0 +1,73 @@
+#include "cli/launch/worker_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class WorkerProgramTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream(program_) << "#!/bin/sh\n";
+    std::filesystem::permissions(program_, std::filesystem::perms::owner_all);
+    std::ofstream(scratch_ / "data.txt") << "no program\n";
+  }
+
+  const test::ScratchDirectory scratch_;
+  const std::string program_ = scratch_ / "trainer";
+  const Variables variables_ = {{"PATH", "/no/such/folder:" + scratch_.path()},
+                                {"PYTHONPATH", "/my/modules"}};
+  Experiment experiment_;
+};
+
+TEST_F(WorkerProgramTest, TheProgramIsLookedUpInPath) {
+  experiment_.worker.command = "trainer --rate 0.1 'a b'";
+  EXPECT_THAT(WorkerProgram(experiment_, variables_).value(),
+              ElementsAre(program_, "--rate", "0.1", "a b"));
+  experiment_.worker.command = program_;
+  EXPECT_THAT(WorkerProgram(experiment_, {}).value(), ElementsAre(program_));
+  experiment_.worker.command = "data.txt";
+  EXPECT_THAT(WorkerProgram(experiment_, variables_).status().message(),
+              HasSubstr("data.txt is in no folder of PATH"));
+  experiment_.worker.command = scratch_ / "data.txt";
+  EXPECT_THAT(WorkerProgram(experiment_, variables_).status().message(),
+              HasSubstr("cannot be executed"));
+}
+
+TEST_F(WorkerProgramTest, ItFindsItsJobInTheEnvironmentAndOnAnotherHostItsPackageToo) {
+  CliEnvironment environment;
+  environment.share = "/opt/share/kumo";
+  ExperimentArguments arguments(environment);
+  arguments.file = "my job.conf";
+  std::map<std::string, std::string> added;
+  for (const auto& [name, value] : WorkerEnvironment(arguments, {"job.seed=2", "cluster.workers=3"},
+                                                     "worker-1", "cuda:1", variables_)) {
+    added[name] = value;
+  }
+  EXPECT_EQ(added, (std::map<std::string, std::string>{
+                       {"KUMO_EXPERIMENT", "my job.conf"},
+                       {"KUMO_SETTINGS", "job.seed=2\ncluster.workers=3\n"},
+                       {"KUMO_WORKER_NAME", "worker-1"},
+                       {"KUMO_DEVICE", "cuda:1"},
+                       {"PYTHONPATH", "/opt/share/kumo/python:/my/modules"},
+                       {"PYTHONUNBUFFERED", "1"}}));
+  experiment_.worker.command = "python3 train.py";
+  EXPECT_THAT(RemoteWorkerProgram(experiment_, arguments, {}).value(),
+              ElementsAre("/usr/bin/env", "PYTHONPATH=/opt/share/kumo/python", "PYTHONUNBUFFERED=1",
+                          "python3", "train.py"));
+}
+
+}  // namespace
+}  // namespace kumo
