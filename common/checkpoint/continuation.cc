@@ -194,7 +194,7 @@ std::vector<std::string> NotesOf(const Carried& then, const Carried& now) {
   const bool local = !then.local.empty();
   if (then.partitions != now.partitions && then.arrays.count() > 0) {
     notes.emplace_back(
-        "the state of the partitions (residuals, minibatches ahead, optimiser state) is dropped");
+        "the state of the partitions (residuals, weights of their own, optimiser state) is dropped");
     return notes;
   }
   if (then.arrays.residual > now.arrays.residual) {
@@ -225,7 +225,7 @@ std::optional<int> SlotNow(int slot, const Carried& then, const Carried& now) {
   if (then.partitions != now.partitions) return std::nullopt;
   if (slot < then.arrays.residual) return now.arrays.residual > 0 ? std::optional(0) : std::nullopt;
   if (slot < then.arrays.first_slot()) {
-    return now.arrays.ahead > 0 ? std::optional(now.arrays.residual) : std::nullopt;
+    return now.arrays.way > 0 ? std::optional(now.arrays.residual) : std::nullopt;
   }
   if (then.slots != now.slots) return std::nullopt;
   return slot - then.arrays.first_slot() + now.arrays.first_slot();

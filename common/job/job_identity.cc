@@ -162,8 +162,12 @@ Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
   plan.train_samples = spec.train_samples;
   plan.partitions = experiment.sync.partitions;
   plan.minibatch = experiment.sync.minibatch;
-  plan.block = experiment.sync.block;
-  if (experiment.sync.mode == SyncMode::kBlock) plan.overlap = experiment.sync.overlap;
+  plan.block = experiment.sync.RoundMinibatches();
+  if (experiment.sync.mode == SyncMode::kBlock) {
+    plan.overlap = experiment.sync.overlap;
+    plan.fragments = experiment.sync.fragments;
+    plan.own_weights = experiment.sync.KeepsOwnWeights();
+  }
   plan.delay = experiment.sync.Delay();
   plan.warmup_samples = experiment.sync.warmup_samples;
   plan.epochs = experiment.job.epochs;
@@ -173,7 +177,8 @@ Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
 
 ShardMap ShardMapFor(const Experiment& experiment, const ParameterLayout& layout, int servers) {
   return ShardMap(layout, servers, experiment.cluster.chunk_kib * 1024,
-                  experiment.sync.ChunkUnit());
+                  experiment.sync.ChunkUnit(),
+                  experiment.sync.mode == SyncMode::kBlock ? experiment.sync.fragments : 1);
 }
 
 wire::Hello HelloOf(const JobIdentity& identity, const ProcessIdentity& process) {

@@ -51,6 +51,10 @@ Result<JobPlan> JobPlan::Make(const PlanSettings& settings) {
     return InvalidArgument("delay = " + std::to_string(settings.delay) + ": must be from 0 to " +
                            std::to_string(most));
   }
+  if (settings.fragments < 1 || settings.fragments > kMostFragments) {
+    return InvalidArgument("fragments = " + std::to_string(settings.fragments) +
+                           ": must be from 1 to " + std::to_string(kMostFragments));
+  }
   if (settings.warmup_samples < 0) {
     return InvalidArgument("warmup_samples = " + std::to_string(settings.warmup_samples) +
                            ": must be at least 0");
@@ -93,11 +97,16 @@ void JobPlan::AddStretch(int first_epoch, int64_t repeats, Range samples, bool l
   stretches_.push_back(stretch);
 }
 
-RoundPlan JobPlan::Round(int64_t round) const {
+const JobPlan::Stretch& JobPlan::StretchOf(int64_t round) const {
   CHECK_GE(round, 0);
   CHECK_LT(round, rounds_);
   auto stretch = stretches_.rbegin();
   while (stretch->first_round > round) ++stretch;
+  return *stretch;
+}
+
+RoundPlan JobPlan::Round(int64_t round) const {
+  const Stretch* const stretch = &StretchOf(round);
 
   const int64_t repeat = (round - stretch->first_round) / stretch->rounds_per_repeat;
   const int64_t within = (round - stretch->first_round) % stretch->rounds_per_repeat;
@@ -114,8 +123,62 @@ RoundPlan JobPlan::Round(int64_t round) const {
   plan.step = round + 1 - (plan.local_steps ? first_block_round_ : 0);
   if (plan.local_steps && within > 0) {
     plan.ahead = int64_t{settings_.overlap} * settings_.minibatch;
+    plan.goes_on = settings_.own_weights;
+  }
+  if (plan.local_steps && settings_.fragments > 1 && within + 1 < stretch->rounds_per_repeat) {
+    plan.fragment = static_cast<int>(within % settings_.fragments);
   }
   return plan;
+}
+
+RoundPlan JobPlan::SpanOf(const RoundPlan& round, const Chunk& chunk) const {
+  const int fragments = settings_.fragments;
+  if (!round.local_steps || fragments == 1 || !chunk.trained()) return round;
+  const Stretch& stretch = StretchOf(round.round);
+  // In each repeat the chunk takes part in every F-th round from its fragment's number on, and in
+  // the last one.
+  const auto before = [&](int64_t within) {  // rounds before this one
+    return (within - chunk.fragment + fragments - 1) / fragments;
+  };
+  const auto of_repeat = [&](const Stretch& of) {
+    return before(of.rounds_per_repeat - 1) + 1;
+  };
+  const int64_t repeat = (round.round - stretch.first_round) / stretch.rounds_per_repeat;
+  const int64_t within = (round.round - stretch.first_round) % stretch.rounds_per_repeat;
+  const int64_t earlier = before(within);
+  RoundPlan span = round;
+  span.step = earlier + 1 + repeat * of_repeat(stretch);
+  for (const Stretch& of : stretches_) {
+    if (&of == &stretch) break;
+    if (of.local_steps) span.step += of.repeats * of_repeat(of);
+  }
+  const int64_t first = earlier == 0 ? 0 : chunk.fragment + (earlier - 1) * fragments + 1;
+  const int64_t back = (within - first) * stretch.samples_per_round;
+  span.samples.begin -= back;
+  span.first_sample -= back;
+  return span;
+}
+
+int64_t JobPlan::SpanSamples(const RoundPlan& round, const Chunk& chunk, int partition) const {
+  int64_t samples = 0;
+  const RoundPlan span = SpanOf(round, chunk);
+  RoundPlan of = round;
+  while (true) {
+    samples += PartitionSamples(of, partition).size();
+    if (of.samples.begin <= span.samples.begin) return samples;
+    of = Round(of.round - 1);
+  }
+}
+
+int64_t JobPlan::NumbersSince(int64_t version, const Chunk& chunk) const {
+  if (chunk.frozen()) return 0;
+  while (version > 0 && !TakesPart(Round(version - 1), chunk)) --version;
+  return version;
+}
+
+bool JobPlan::SameNumbers(int64_t a, int64_t b, const Chunk& chunk) const {
+  const auto [older, newer] = std::minmax(a, b);
+  return older >= 0 && newer <= rounds_ && NumbersSince(newer, chunk) <= older;
 }
 
 int64_t JobPlan::SamplesAt(int64_t version) const {

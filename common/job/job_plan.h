@@ -13,6 +13,11 @@
 // version that the slice's round starts from (RoundPlan::ahead), but never of another epoch's: so
 // nothing is on its way between two epochs.
 //
+// With sync.fragments = F, a block is cut into F rounds of block mode. In each of them the chunks of
+// one fragment take part, in turn, and a partition goes on from its own weights in the others; in
+// an epoch's last round all take part. A contribution to a chunk is then of several rounds: those
+// since its fragment took part last (SpanOf).
+//
 // In gradient mode, sync.overlap is a delay of d rounds: the contributions to a round start from
 // the version d rounds before, or from the epoch's first version. So d + 1 rounds of a chunk may be
 // open, and a worker computes one while the others are exchanged. The relations between versions
@@ -28,6 +33,7 @@
 
 #include "common/base/status.h"
 #include "common/job/parameter_layout.h"
+#include "common/job/shard_map.h"
 #include "common/settings/choices.h"
 
 namespace kumo {
@@ -37,8 +43,10 @@ struct PlanSettings {
   int64_t train_samples = 0;
   int partitions = 1;
   int minibatch = 1;
-  int block = 1;               // minibatches of a block
+  int block = 1;               // minibatches of a partition in a round of block mode
   int overlap = 0;             // of them, trained ahead
+  int fragments = 1;           // of the weights, in block mode
+  bool own_weights = false;    // partitions may go on from weights of their own, in block mode
   int delay = 0;               // rounds by which contributions are late, gradient mode only
   int64_t warmup_samples = 0;  // length of the warm-up: full precision and gradient rounds
   int epochs = 1;
@@ -56,6 +64,10 @@ struct RoundPlan {
   Range samples;                // positions in the epoch's permutation
   int64_t first_sample = 0;     // samples of the whole job before this round
   bool ends_epoch = false;
+  int fragment = -1;     // that takes part; -1: all
+  // Whether partitions may go on from where the round before has left them, and not only from the
+  // weights that they pull (PlanSettings::own_weights).
+  bool goes_on = false;
   int64_t step = 1;  // rounds of this kind (local_steps) so far, this one included
   // Samples at the front of each slice that are trained ahead, as far as a slice has another
   // minibatch behind them.
@@ -79,6 +91,22 @@ class JobPlan {
   RoundPlan Round(int64_t round) const;
   // Partition p's slice of a round: positions in the epoch's permutation; may be empty.
   Range PartitionSamples(const RoundPlan& round, int partition) const;
+  // Whether a round changes the numbers of a chunk, so that partitions contribute to it. Statistics
+  // are in every round.
+  static bool TakesPart(const RoundPlan& round, const Chunk& chunk) {
+    if (chunk.frozen()) return false;
+    return round.fragment < 0 || !chunk.trained() || chunk.fragment == round.fragment;
+  }
+  // The rounds that the contributions to a chunk are of, as one: from the first round after the
+  // chunk took part last, or the epoch's first, to this one. `step` counts the rounds of this kind
+  // in which the chunk has taken part. Requires that the chunk takes part.
+  RoundPlan SpanOf(const RoundPlan& round, const Chunk& chunk) const;
+  // A partition's samples in those rounds.
+  int64_t SpanSamples(const RoundPlan& round, const Chunk& chunk, int partition) const;
+  // The oldest version with the same numbers of a chunk as `version`; 0 <= version <= rounds().
+  int64_t NumbersSince(int64_t version, const Chunk& chunk) const;
+  // Whether a chunk has the same numbers in two versions; false for what is no version of the job.
+  bool SameNumbers(int64_t a, int64_t b, const Chunk& chunk) const;
   // The front of that slice, which is trained ahead, and the rest, which is never empty unless the
   // slice is. The front is of whole minibatches.
   Range AheadSamples(const RoundPlan& round, int partition) const;
@@ -135,6 +163,7 @@ class JobPlan {
     int64_t samples_per_round = 0;
     bool local_steps = false;
   };
+  const Stretch& StretchOf(int64_t round) const;
   void AddStretch(int first_epoch, int64_t repeats, Range samples, bool local_steps);
   // The rounds of the epoch that a round belongs to. Requires a delay, and so epochs of equally
   // many rounds.

@@ -54,10 +54,12 @@ RoundPolicy::RoundPolicy(const Experiment& experiment)
   if (!pull_codec.lossless()) pull_codec_ = &pull_codec;
   pulls_differences_ = !pull_codec.codes_weights();
   carried_.residual = !push_codec_->lossless() && experiment.sync.error_feedback ? 1 : 0;
-  carried_.ahead = local_steps_ && experiment.sync.overlap > 0 ? 1 : 0;
+  carried_.way = experiment.sync.KeepsOwnWeights() ? 1 : 0;
   // The optimizer state of a block that was begun ahead is kept until the block ends.
   const int optimiser_slots = TraitsOf(experiment.optimiser.type).slots;
-  if (local_steps_ && (!resets_ || carried_.ahead > 0)) carried_.optimiser_slots = optimiser_slots;
+  if (local_steps_) local_share_ = static_cast<float>(experiment.sync.local_share);
+  const bool ahead = experiment.sync.overlap > 0;
+  if (local_steps_ && (!resets_ || ahead)) carried_.optimiser_slots = optimiser_slots;
   if (local_steps_) rule_slots_ = TraitsOf(experiment.block).slots;
   if (!local_steps_ || experiment.sync.warmup_samples > 0) {
     rule_slots_ = std::max(rule_slots_, optimiser_slots);

@@ -24,13 +24,13 @@ namespace kumo {
 // of the fields. Each is as long as the chunk.
 struct CarriedArrays {
   int residual = 0;  // of the push codec's error feedback: 0 or 1
-  // Change of the weights in the minibatches that were trained ahead (JobPlan): 0 or 1.
-  int ahead = 0;
+  // Way of the partition's own weights from those of the servers (JobPlan): 0 or 1.
+  int way = 0;
   // Slots of the local optimiser, if its state is kept from round to round.
   int optimiser_slots = 0;
 
-  int count() const { return residual + ahead + optimiser_slots; }
-  int first_slot() const { return residual + ahead; }
+  int count() const { return residual + way + optimiser_slots; }
+  int first_slot() const { return residual + way; }
   bool operator==(const CarriedArrays&) const = default;
 };
 
@@ -76,6 +76,8 @@ class RoundPolicy {
   // Whether this state ends with the block, so that the partitions of a worker share its arrays.
   bool shares_local_state() const { return local_steps_ && carried_.optimiser_slots == 0; }
   const CarriedArrays& carried() const { return carried_; }
+  // Share of a partition's own weights in what it goes on from after an exchange.
+  float local_share() const { return local_share_; }
   // Vectors of weights in a version, and slots of the update rule: the most of any round.
   int version_vectors() const;
   int rule_slots() const { return rule_slots_; }
@@ -96,6 +98,7 @@ class RoundPolicy {
   bool averages_weights_ = false;
   bool block_keeps_apart_ = false;
   CarriedArrays carried_;
+  float local_share_ = 0;
   int rule_slots_ = 0;
 };
 

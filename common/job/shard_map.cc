@@ -9,9 +9,12 @@
 namespace kumo {
 namespace {
 constexpr int64_t kMaxChunks = 1 << 16;
+// Stretches of a fragment in a group: up to so many servers, each holds some of every fragment.
+constexpr int64_t kStretchesOfFragment = 16;
 }  // namespace
 
-ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes, int64_t unit) {
+ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes, int64_t unit,
+                   int fragments) {
   CHECK_GE(servers, 1);
   CHECK_LE(servers, kMaxServers);
   CHECK_GT(chunk_bytes, 0);
@@ -23,21 +26,30 @@ ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_byt
   const int64_t asked = std::min(chunk_bytes / static_cast<int64_t>(sizeof(float)), share);
   // A network that a peer describes must not make a table without bound.
   const int64_t wanted = std::max(asked, total / kMaxChunks);
-  const int64_t length = std::max(unit, (wanted + unit - 1) / unit * unit);
+  const auto units = [unit](int64_t numbers) {
+    return std::max(unit, (numbers + unit - 1) / unit * unit);
+  };
+  const int64_t length = units(wanted);
 
   int64_t before = 0;  // floats in the chunks so far
   for (const StepGroup& group : layout.groups()) {
     const Range range = group.range;
-    for (int64_t begin = range.begin; begin < range.end; begin += length) {
+    const int64_t stretch =
+        fragments == 1 ? units(range.size()) : units(range.size() / (fragments * kStretchesOfFragment));
+    for (int64_t begin = range.begin; begin < range.end;) {
+      const int64_t stretches = (begin - range.begin) / stretch;
+      const int64_t stretch_end = range.begin + (stretches + 1) * stretch;
       Chunk chunk;
       chunk.index = static_cast<int>(chunks_.size());
       chunk.segment = group.segment;
       chunk.factors = group.factors;
-      chunk.range = {begin, std::min(begin + length, range.end)};
+      chunk.range = {begin, std::min({begin + length, stretch_end, range.end})};
+      chunk.fragment = static_cast<int>(stretches % fragments);
       // The server whose share of the bytes the chunk's middle falls into; chunk 0 on server 0.
       const int64_t middle = before + chunk.range.size() / 2;
       chunk.server = before == 0 ? 0 : static_cast<int>(middle * servers / total);
       before += chunk.range.size();
+      begin = chunk.range.end;
       chunks_.push_back(chunk);
     }
   }

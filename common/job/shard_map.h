@@ -5,6 +5,10 @@
 // boundaries are multiples of Codec::group() from the group's start, so buckets, and with
 // them the bits, are the same on any number of servers.
 //
+// With fragments (sync.fragments) each group is cut into stretches first, dealt to the fragments in
+// turn, and no chunk belongs to two of them. So each server holds about as much of one fragment as
+// of another, and the fragments do not depend on the number of servers or on `chunk_bytes`.
+//
 // Immutable; thread-safe.
 #pragma once
 
@@ -21,7 +25,8 @@ struct Chunk {
   int index = 0;
   int server = 0;
   Segment segment = Segment::kDecayed;
-  Range range;  // positions in the flat vector
+  Range range = {};  // positions in the flat vector
+  int fragment = 0;  // JobPlan says in which rounds it takes part
   StepFactors factors = {};
 
   // A chunk whose weights never change: contributions have no payload.
@@ -33,10 +38,10 @@ struct Chunk {
 class ShardMap {
  public:
   ShardMap() = default;
-  // Chunks are multiples of `unit` numbers. Requires 1 <= servers <= kMaxServers and
-  // chunk_bytes > 0.
+  // Chunks are multiples of `unit` numbers. Requires 1 <= servers <= kMaxServers, chunk_bytes > 0
+  // and 1 <= fragments <= kMostFragments.
   ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes,
-           int64_t unit = int64_t{Codec::kBucket});
+           int64_t unit = int64_t{Codec::kBucket}, int fragments = 1);
 
   int servers() const { return static_cast<int>(first_chunk_.size()) - 1; }
   const std::vector<Chunk>& chunks() const { return chunks_; }

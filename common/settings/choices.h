@@ -26,6 +26,8 @@ inline constexpr Choice<SyncMode> kSyncModes[] = {
 constexpr std::span<const Choice<SyncMode>> ChoicesOf(SyncMode) { return kSyncModes; }
 // Rounds of delay in gradient mode, at most (sync.overlap).
 inline constexpr int kMostDelay = 8;
+// Fragments of the weights, at most (sync.fragments).
+inline constexpr int kMostFragments = 64;
 
 // The element type of activations, their gradients, the operands of products and the gradients of
 // convolution filters; everything else is float32.

@@ -156,12 +156,7 @@ class Checker {
                                           std::to_string(MultipleFrom(e_.sync.minibatch, parts)));
     }
     CheckCodecs();
-    if (e_.sync.mode == SyncMode::kBlock && e_.sync.overlap >= e_.sync.block) {
-      Problem("sync.overlap",
-              " = " + std::to_string(e_.sync.overlap) +
-                  ": must be less than sync.block = " + std::to_string(e_.sync.block) +
-                  "; set it to at most " + std::to_string(e_.sync.block - 1));
-    }
+    if (e_.sync.mode == SyncMode::kBlock) CheckBlocks();
     if (e_.sync.mode == SyncMode::kGradient && e_.sync.overlap > kMostDelay) {
       Problem("sync.overlap", " = " + std::to_string(e_.sync.overlap) + ": must be at most " +
                                   std::to_string(kMostDelay) +
@@ -476,7 +471,7 @@ class Checker {
     if (e_.sync.mode == SyncMode::kGradient) {
       for (const auto& [key, origin] : origins_) {
         if (key.starts_with("block.") || key.starts_with("block_schedule.") ||
-            key == "sync.block") {
+            key == "sync.block" || key == "sync.fragments" || key == "sync.local_share") {
           Note(key, "sync.mode = gradient");
         }
       }
@@ -502,6 +497,31 @@ class Checker {
       Note("block.momentum", "block.convention = cntk takes block.time_constant");
     } else {
       Note("block.time_constant", "block.convention = paper takes block.momentum");
+    }
+  }
+
+  void CheckBlocks() {
+    const int fragments = e_.sync.fragments;
+    if (e_.sync.block % fragments != 0) {
+      Problem("sync.fragments", " = " + std::to_string(fragments) + ": sync.block = " +
+                                    std::to_string(e_.sync.block) +
+                                    " is no multiple of it; set it to " +
+                                    std::to_string(DivisorUpTo(e_.sync.block, fragments)) +
+                                    ", or sync.block to " +
+                                    std::to_string(MultipleFrom(e_.sync.block, fragments)));
+      return;
+    }
+    if (const int round = e_.sync.RoundMinibatches(); e_.sync.overlap >= round) {
+      Problem("sync.overlap", " = " + std::to_string(e_.sync.overlap) + ": must be less than " +
+                                  (fragments > 1 ? "sync.block / sync.fragments = " : "sync.block = ") +
+                                  std::to_string(round) + "; set it to at most " +
+                                  std::to_string(round - 1));
+    }
+    if (fragments > 1 && e_.block.reset_local_state && TraitsOf(e_.optimiser.type).slots > 0) {
+      Problem("sync.fragments", " = " + std::to_string(fragments) +
+                                    ": the weights of a partition are never all exchanged at once, "
+                                    "so there is no begin of a block at which its optimiser's state "
+                                    "could be reset; set block.reset_local_state = false");
     }
   }
 

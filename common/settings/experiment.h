@@ -108,6 +108,8 @@ struct Experiment {
     // Minibatches trained during an exchange: of the next block, or rounds of delay (gradient
     // mode).
     int overlap = 0;
+    int fragments = 1;        // of the weights, exchanged in turn; block mode
+    double local_share = 0;   // of a partition's own weights in what it goes on from; block mode
     int64_t warmup_samples = 0;  // full-precision gradient mode at first, block mode only
     CodecId push_codec = CodecId::kFp32;
     CodecId pull_codec = CodecId::kFp32;
@@ -118,6 +120,13 @@ struct Experiment {
     CodecId topk_values = CodecId::kInt8;
     double residual_factor = 0.95;
 
+    // Minibatches of a partition in a round of block mode: those between two exchanges, which are
+    // of different fragments.
+    int RoundMinibatches() const { return block / fragments; }
+    // Whether partitions go on from weights of their own when some were exchanged.
+    bool KeepsOwnWeights() const {
+      return mode == SyncMode::kBlock && (overlap > 0 || fragments > 1 || local_share > 0);
+    }
     // Rounds by which contributions are late, in gradient mode (JobPlan).
     int Delay() const { return mode == SyncMode::kGradient ? overlap : 0; }
     const Codec& PushCodec() const;

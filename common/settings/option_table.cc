@@ -359,6 +359,17 @@ std::vector<Option> Rows() {
                "the exchange. Block mode: less than sync.block; these minibatches count in the "
                "weights, not in the training figures. Gradient mode: the delay of gradients in "
                "rounds, at most 8"},
+      {KUMO_SETTING(sync.fragments), .allowed = Between(1, kMostFragments),
+       .effect = kRounds | kOrder | kStepCount | kBlockMomentDecay,
+       .also = "num_fragments model_fragments streaming",
+       .help = "Fragments of the weights that are exchanged in turn (block mode): one every "
+               "sync.block / sync.fragments minibatches, so that each is exchanged every sync.block "
+               "minibatches, and all of them at the end of an epoch. The network carries the same "
+               "bytes in smaller portions"},
+      {KUMO_SETTING(sync.local_share), .allowed = Between(0, 0.999), .effect = kOrder,
+       .also = "alpha fragment_update_alpha mixing",
+       .help = "Share of a partition's own weights in the weights from which it goes on after an "
+               "exchange (block mode); 0: it takes those of the servers"},
       {KUMO_SETTING(sync.warmup_samples), .unit = "samples", .allowed = Between(0, kAnyCount),
        .effect = kRounds, .also = "warmup warm_up",
        .help = "Warm-up of block mode: samples that are trained in gradient mode and full "

@@ -62,8 +62,9 @@ Result<RoundMath> RoundMath::Make(const Experiment& experiment, const JobPlan& p
     return math.average_samples_ > 0 ? MakeAveragedRule(std::move(rule)) : std::move(rule);
   };
   math.gradient_rule_ = evaluated(MakeGradientRule(experiment.optimiser));
-  math.block_rule_ = evaluated(MakeBlockRule(experiment.block, of.partitions,
-                                             int64_t{of.partitions} * of.minibatch * of.block));
+  math.block_rule_ = evaluated(
+      MakeBlockRule(experiment.block, of.partitions,
+                    int64_t{of.partitions} * of.minibatch * experiment.sync.block));
   math.average_rule_ = evaluated(MakeAverageRule());
   KUMO_ASSIGN_OR_RETURN(math.schedule_,
                         Schedule::Make(experiment.schedule, of.train_samples, of.epochs));
@@ -93,13 +94,15 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
     KUMO_RETURN_IF_ERROR(
         metrics_.Check(ReadSums(header.metrics()), measured).WithContext(SubjectOf(header)));
   }
-  if (chunk.frozen()) {
+  if (!JobPlan::TakesPart(round, chunk)) {
     if (!push.payload.bytes.empty()) {
       return InvalidArgument(SubjectOf(header) + ": " + std::to_string(push.payload.bytes.size()) +
-                             " bytes for weights that are not trained");
+                             " bytes for weights that are not trained in this round");
     }
     contribution.samples = 0;
+    return contribution;
   }
+  contribution.samples = plan_.SpanSamples(round, chunk, header.partition());
   if (contribution.samples == 0) return contribution;
   const Codec& codec = policy_.PushCodec(round, chunk);
   if (header.codec() != static_cast<uint32_t>(codec.id())) {
@@ -120,12 +123,14 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
 
 void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
                       Version* previous) const {
-  const RoundPlan round = plan_.Round(work->round);
-  if (chunk.frozen()) {
-    work->rule = average_rule_;
+  const RoundPlan last = plan_.Round(work->round);
+  if (!JobPlan::TakesPart(last, chunk)) {
+    work->rule = RuleFor(last, chunk.segment);
     work->next = *current;
+    current->slots.clear();
     return;
   }
+  const RoundPlan round = plan_.SpanOf(last, chunk);
   work->rule = RuleFor(round, chunk.segment);
   work->info.samples = round.samples.size();
   if (round.local_steps) {
@@ -159,7 +164,7 @@ Status RoundMath::CodeStart(const Chunk& chunk, int64_t number, Version* version
   const Codec* const codec = policy_.PullCodec(chunk.segment);
   if (codec == nullptr || policy_.pulls_differences()) return OkStatus();
   CodedNumbers coded =
-      EncodeForPulls(*codec, policy_.PullContext(number, chunk.range), *version->start);
+      EncodeForPulls(*codec, policy_.PullContext(plan_.NumbersSince(number, chunk), chunk.range), *version->start);
   KUMO_RETURN_IF_ERROR(CheckFits(chunk, number, coded.first_bad));
   version->coded = std::move(coded.bytes);
   return OkStatus();

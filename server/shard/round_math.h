@@ -41,7 +41,8 @@ class RoundMath {
   // InvalidArgument if samples, codec, length or elements do not fit the round.
   Result<CodedContribution> Contribution(const Chunk& chunk, const Message& push) const;
   // Completes the work that has all contributions of its round, so that it makes the next version.
-  // The next version of a frozen chunk shares all arrays with `current`, and nothing is computed.
+  // If the chunk takes no part in the round, the next version shares all arrays with `current`, and
+  // nothing is computed.
   // Otherwise takes the slots of `current`, and takes `previous` apart: its arrays become those of
   // the next version unless another holder still reads them. Requires that `current` exists.
   void Close(const Chunk& chunk, ChunkWork* work, Version* current, Version* previous) const;

@@ -257,11 +257,13 @@ void ShardChunk::Answer(const ParkedPull& pull, const Directive& directive,
   header.set_round(version);
   const Codec* const codec = asked->coded ? math_->policy().PullCodec(chunk_.segment) : nullptr;
   const bool difference = codec != nullptr && !codec->codes_weights();
-  if (chunk_.frozen() && pull.base >= 0) {  // the peer has these numbers
+  const JobPlan& plan = math_->plan();
+  // The last version with other numbers, to which the difference is.
+  const int64_t before = plan.NumbersSince(version, chunk_) - 1;
+  if (plan.SameNumbers(pull.base, version, chunk_)) {  // the peer has these numbers
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
     header.set_base(pull.base);
-  } else if (pull.vector == wire::START && codec != nullptr &&
-             (!difference || pull.base == version - 1)) {
+  } else if (pull.vector == wire::START && codec != nullptr && (!difference || plan.SameNumbers(pull.base, before, chunk_))) {
     header.set_codec(static_cast<uint32_t>(codec->id()));
     if (difference) header.set_base(pull.base);
     reply.message.payload = {asked->coded, std::as_const(*asked->coded).span()};

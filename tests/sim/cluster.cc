@@ -61,7 +61,10 @@ Cluster::Cluster(SimSettings settings, Disk* disk)
       rng_(settings_.seed, RngPurpose::kSimulation) {
   settings_.experiment.cluster.servers.assign(settings_.servers, "ipc://sim");
   settings_.experiment.output.directory = "/out";
-  invariants_.emplace(PlanFor(settings_.experiment, Spec()).value(), settings_.validation_samples);
+  const JobSpec spec = Spec();
+  invariants_.emplace(PlanFor(settings_.experiment, spec).value(),
+                      ShardMapFor(settings_.experiment, spec.layout, settings_.servers),
+                      settings_.validation_samples);
 }
 
 Cluster::~Cluster() = default;

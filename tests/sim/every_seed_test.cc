@@ -106,6 +106,12 @@ SimSettings RandomJob(uint64_t seed) {
     const bool block = e.sync.mode == SyncMode::kBlock;
     e.sync.overlap = block ? std::min(overlap, e.sync.block - 1) : overlap;
   }
+  if (e.sync.mode == SyncMode::kBlock && choose({0, 1})) {
+    e.sync.fragments = choose({1, 2, 3, 4});
+    e.sync.block *= e.sync.fragments;
+    e.sync.local_share = choose({0, 0, 1}) * 0.5;
+    if (e.sync.fragments > 1) e.block.reset_local_state = false;
+  }
   if (choose({0, 0, 1})) settings.tensors[choose({0, 1, 3})].factors.rate = 0;  // frozen
   if (choose({0, 0, 1})) e.job.patience = choose({1, 2});
   return settings;

@@ -63,7 +63,8 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
   const CarriedArrays& carried = shape_->policy.carried();
   auto& arrays = carried_.at(train.partition);
   const Range samples = shape_->plan.MainSamples(train.round, train.partition);
-  const bool ahead = shape_->plan.AheadSamples(train.round, train.partition).size() > 0;
+  const JobPlan& plan = shape_->plan;
+  const RoundPlan before = train.round.goes_on ? plan.Round(train.round.round - 1) : RoundPlan();
   Rng rng(seed_, RngPurpose::kSimulation, train.partition, train.round.round);
   TrainedBlock block;
   ContributionEncoder encoder;
@@ -84,10 +85,6 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
                      1000u) /
                  1000.0f;
     }
-    // From the base weights, and the way that the partition is ahead of them.
-    for (size_t i = 0; i < n && ahead && chunk.trained(); ++i) {
-      x[i] -= arrays[carried.residual][chunk.range.begin + i];
-    }
     for (int s = 0; s < carried.optimiser_slots; ++s) {
       if (!chunk.trained()) break;
       auto& slot = arrays[carried.first_slot() + s];
@@ -97,10 +94,19 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
         x[i] += 0.1f * slot[at];
       }
     }
+    // From the base weights, or where the partition has left its own.
+    const float share = JobPlan::TakesPart(before, chunk) ? shape_->policy.local_share() : 0.0f;
     for (size_t i = 0; i < n; ++i) {
-      end_[chunk.range.begin + i] = vectors_[0][chunk.range.begin + i] - x[i];
+      const size_t at = chunk.range.begin + i;
+      float start = vectors_[0][at];
+      if (train.round.goes_on && chunk.trained()) {
+        start += arrays[carried.residual][at] - share * start;
+      }
+      end_[at] = start - x[i];
+      x[i] = vectors_[0][at] - end_[at];
     }
-    if (samples.size() == 0 || chunk.frozen()) {
+    if (!JobPlan::TakesPart(train.round, chunk) ||
+        plan.SpanSamples(train.round, chunk, train.partition) == 0) {
       block.contributions.push_back({});
       continue;
     }
@@ -116,6 +122,9 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
     block.contributions.push_back({coded, std::span<const std::byte>(*coded)});
   }
   encoder.Finish();
+  if (!shape_->TrainsAhead(train.round.round, train.partition)) {
+    StoreWay(train.round, train.partition, end_);
+  }
   if (train.save_state) block.carried = Copies(train.partition);
   return block;
 }
@@ -126,6 +135,7 @@ TrainedAhead FakeTrainer::TrainAhead(const TrainAheadAction& train) {
   auto& arrays = carried_.at(train.partition);
   const Range samples = shape_->plan.AheadSamples(train.round, train.partition);
   const float steps = static_cast<float>(samples.size());
+  const std::vector<float> ends = end_;
   for (const Chunk& chunk : shape_->map.chunks()) {
     if (!chunk.trained()) continue;
     for (int64_t at = chunk.range.begin; at < chunk.range.end; ++at) {
@@ -135,13 +145,28 @@ TrainedAhead FakeTrainer::TrainAhead(const TrainAheadAction& train) {
         slot = 0.25f * slot + way;
         way += 0.1f * slot;
       }
-      arrays[carried.residual][at] = way;
+      end_[at] += way;
     }
   }
+  StoreWay(shape_->plan.Round(train.round.round - 1), train.partition, ends);
   TrainedAhead ahead;
   ahead.samples = samples.size();
   if (train.save_state) ahead.carried = Copies(train.partition);
   return ahead;
+}
+
+void FakeTrainer::StoreWay(const RoundPlan& round, int partition, const std::vector<float>& ends) {
+  const CarriedArrays& carried = shape_->policy.carried();
+  if (carried.way == 0) return;
+  const float merged = 1.0f - shape_->policy.local_share();
+  std::vector<float>& way = carried_.at(partition)[carried.residual];
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    if (!chunk.trained()) continue;
+    const bool took_part = JobPlan::TakesPart(round, chunk);
+    for (int64_t at = chunk.range.begin; at < chunk.range.end; ++at) {
+      way[at] = end_[at] - (took_part ? merged * ends[at] : vectors_[0][at]);
+    }
+  }
 }
 
 std::vector<CarriedArray> FakeTrainer::Copies(int partition) const {

@@ -27,6 +27,9 @@ class FakeTrainer {
   void Drop(int partition) { carried_.erase(partition); }
 
  private:
+  // Stores the way of a partition's own weights `end_` after a round (Trainer); `ends`: of the
+  // round's block.
+  void StoreWay(const RoundPlan& round, int partition, const std::vector<float>& ends);
   // Copies of a partition's carried arrays.
   std::vector<CarriedArray> Copies(int partition) const;
 
@@ -35,7 +38,7 @@ class FakeTrainer {
   JobSpec spec_;
   std::vector<float> vectors_[2];                           // START, WEIGHTS
   std::map<int, std::vector<std::vector<float>>> carried_;  // partition -> slot -> flat vector
-  std::vector<float> end_;                                  // of the last block
+  std::vector<float> end_;                                  // own weights of the last partition
 };
 
 }  // namespace kumo::sim

@@ -21,10 +21,10 @@ void Invariants::OnWork(uint64_t incarnation, const ChunkWork& work) {
   if (!work.closes()) return;
   chunk.closed = true;
   const RoundPlan round = plan_.Round(work.round);
+  const Chunk& of = map_.chunks()[work.chunk];
   int expected = 0;
-  for (int p = 0; p < plan_.settings().partitions; ++p) {
-    // Contributions to frozen weights, whose next version is complete at once, are empty.
-    expected += work.current.exists() && plan_.PartitionSamples(round, p).size() > 0;
+  for (int p = 0; p < plan_.settings().partitions && JobPlan::TakesPart(round, of); ++p) {
+    expected += plan_.SpanSamples(round, of, p) > 0;
   }
   if (chunk.contributions != expected) {
     Violation(where + ": closes with " + Number(chunk.contributions) + " of " + Number(expected) +

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/job/job_plan.h"
+#include "common/job/shard_map.h"
 #include "proto/checkpoint.pb.h"
 #include "server/protocol/actions.h"
 #include "server/shard/chunk_work.h"
@@ -17,8 +18,8 @@ namespace kumo::sim {
 
 class Invariants {
  public:
-  Invariants(const JobPlan& plan, int64_t validation_samples)
-      : plan_(plan), validation_samples_(validation_samples) {}
+  Invariants(const JobPlan& plan, const ShardMap& map, int64_t validation_samples)
+      : plan_(plan), map_(map), validation_samples_(validation_samples) {}
 
   // A chunk takes each partition's contribution to a round once, closes the round once with all of
   // them, and its versions only grow within a generation. A process (incarnation) that has taken
@@ -47,6 +48,7 @@ class Invariants {
   };
 
   const JobPlan plan_;
+  const ShardMap map_;
   const int64_t validation_samples_;
   std::map<std::pair<uint32_t, int>, ChunkRound> chunks_;  // generation, chunk
   uint32_t generation_ = 0;

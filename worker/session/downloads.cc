@@ -18,7 +18,7 @@ bool WeightDownload::OnChunk(const wire::Header& asked, const Message& message) 
   const Codec* const codec = shape_->policy.FindPullCodec(header.codec());
   const Chunk& chunk = shape_->map.chunks()[header.chunk()];
   const size_t numbers = chunk.range.size();
-  if (chunk.frozen() && header.has_base() && message.payload.empty()) {
+  if (header.has_base() && message.payload.empty() && SameNumbers(asked, chunk)) {
     sides_[header.vector()].arrived.push_back(message);
     return true;
   }
@@ -31,6 +31,11 @@ bool WeightDownload::OnChunk(const wire::Header& asked, const Message& message) 
   }
   sides_[header.vector()].arrived.push_back(message);
   return true;
+}
+
+// Whether the worker has the numbers of the version that it has asked for.
+bool WeightDownload::SameNumbers(const wire::Header& asked, const Chunk& chunk) const {
+  return asked.has_base() && shape_->plan.SameNumbers(asked.base(), asked.round(), chunk);
 }
 
 void WeightDownload::Install(const Message& message, Side* side, Reached* reached,
@@ -105,10 +110,11 @@ void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepCont
     header.set_vector(vector);
     header.set_chunk(chunk.index);
     header.set_round(version);
-    // The numbers of a frozen chunk never change, but its version is waited for as any other's: a
-    // push to a round that the chunk has not reached would be refused.
+    // Numbers that have not changed are not sent again, but the version is waited for as any other:
+    // a push to a round that the chunk has not reached would be refused.
     const bool difference = shape_->policy.pulls_differences() && vector == wire::START;
-    if ((difference || chunk.frozen()) && installed >= 0) header.set_base(installed);
+    const bool same = shape_->plan.SameNumbers(installed, version, chunk);
+    if (installed >= 0 && (difference || same)) header.set_base(installed);
     context->Ask(chunk.server, std::move(header));
   }
   if (side.missing == 0) side.whole = version;

@@ -58,6 +58,7 @@ class WeightDownload {
     int64_t asked = -1;              // the version whose missing chunks are pulled
     int missing = 0;                 // chunks not installed at that version
   };
+  bool SameNumbers(const wire::Header& asked, const Chunk& chunk) const;
   void Install(const Message& message, Side* side, Reached* reached, WorkerStepContext* context);
   void AskFor(wire::Vector vector, int64_t version, WorkerStepContext* context);
   int64_t StepTowards(wire::Vector vector, int64_t version) const;

@@ -15,8 +15,10 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, int pa
     const int64_t begin = chunk.range.begin;
     GradientCodec::Encoding& encoding = encodings_.emplace_back();
     places.push_back(end);
-    asked_[chunk.index] = chunk.frozen();
-    if (chunk.frozen()) continue;
+    const bool contributes = JobPlan::TakesPart(round, chunk) &&
+                             shape.plan.SpanSamples(round, chunk, partition) > 0;
+    asked_[chunk.index] = !contributes;
+    if (!contributes) continue;
     encoding.codec = &shape.policy.PushCodec(round, chunk);
     encoding.n = chunk.range.size();
     if (round.local_steps || chunk.segment == Segment::kStatistics) {
@@ -36,7 +38,7 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, int pa
   memory_ = backend_->MakeCode(end);
   for (size_t i = 0; i < encodings_.size(); ++i) {
     GradientCodec::Encoding& encoding = encodings_[i];
-    if (chunks_[i].frozen()) continue;
+    if (asked_[i]) continue;
     encoding.code = {memory_.get() + places[i],
                      encoding.codec->EncodedBytes(static_cast<size_t>(encoding.n))};
   }

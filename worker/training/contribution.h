@@ -34,7 +34,8 @@ class Contribution {
   using OnCoded = TrainingEngine::OnCoded;
 
   // Codes gradients in a gradient round, otherwise base - weights; statistics are averaged in both
-  // modes. Chunks that are frozen get no code. `shape` and `backend` must outlive this object.
+  // modes. Chunks that take no part in the round, or for which the partition has no samples, get no
+  // code. `shape` and `backend` must outlive this object.
   Contribution(const JobShape& shape, const RoundPlan& round, int partition, const Vectors& vectors,
                Backend* backend);
   // Waits for the backend if it is still coding.

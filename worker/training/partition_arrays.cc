@@ -17,9 +17,7 @@ void PartitionArrays::Adopt(const AdoptAction& adopt, const ShardMap& map) {
   Arrays& arrays = held_[adopt.partition] = {};
   const int64_t size = layout_.size();
   if (kinds_.residual > 0) arrays.residual = {*backend_, size, "a partition's residual"};
-  if (kinds_.ahead > 0) {
-    arrays.ahead = {*backend_, size, "a partition's way of the minibatches that it is ahead"};
-  }
+  if (kinds_.way > 0) arrays.way = {*backend_, size, "a partition's way from the weights"};
   arrays.optimiser = {*backend_, kinds_.optimiser_slots * size, "a partition's optimiser state"};
   for (const CarriedArray& array : adopt.arrays) {
     const Range range = map.chunks()[array.chunk].range;
@@ -32,7 +30,7 @@ void PartitionArrays::Adopt(const AdoptAction& adopt, const ShardMap& map) {
 std::vector<float*> PartitionArrays::Vectors(Arrays& arrays) const {
   std::vector<float*> vectors;
   if (kinds_.residual > 0) vectors.push_back(arrays.residual.data());
-  if (kinds_.ahead > 0) vectors.push_back(arrays.ahead.data());
+  if (kinds_.way > 0) vectors.push_back(arrays.way.data());
   for (int i = 0; i < kinds_.optimiser_slots; ++i) {
     vectors.push_back(arrays.optimiser.data() + i * layout_.size());
   }

@@ -1,6 +1,6 @@
 // Carried arrays of the partitions that a worker holds, on its device (CarriedArrays): the codec's
-// residual, the way of the weights in minibatches that were trained ahead, and the slots of a local
-// optimiser whose state goes on. Each array is as long as the weights.
+// residual, the way of the partition's own weights from those of the servers, and the slots of a
+// local optimiser whose state goes on. Each array is as long as the weights.
 //
 // Owned by the Trainer; one thread.
 #pragma once
@@ -22,7 +22,7 @@ class PartitionArrays {
  public:
   struct Arrays {
     DeviceArray<float> residual;   // empty if the codec needs none
-    DeviceArray<float> ahead;      // empty if nothing is trained ahead
+    DeviceArray<float> way;        // empty if partitions have no weights of their own
     DeviceArray<float> optimiser;  // all slots; empty if no state goes on
   };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <set>
 
 #include <glog/logging.h>
 
@@ -161,19 +162,20 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, const OnCoded& on_
   StartRange(part);
   StartNextRange(part);
   backend_->Copy(base_.data(), static_cast<size_t>(base_.bytes()), weights_.data());
-  if (shape_->plan.AheadSamples(train.round, train.partition).size() > 0) {
-    backend_->AddTo(1.0f, carried.ahead.data(), TrainedNumbers(), weights_.data());
-  } else if (train.round.local_steps && shape_->policy.resets_local_state()) {
+  if (train.round.goes_on) GoOn(train.round, &carried);
+  const bool begun = shape_->plan.AheadSamples(train.round, train.partition).size() > 0;
+  if (!begun && train.round.local_steps && shape_->policy.resets_local_state()) {
     Clear(&OptimiserState(&carried));
   }
   const bool ahead = shape_->TrainsAhead(train.round.round, train.partition);
-  const float* const end = ahead ? carried.ahead.data() : weights_.data();
+  const float* const end = ahead ? carried.way.data() : weights_.data();
   contribution_.emplace(
       *shape_, train.round, train.partition,
       Contribution::Vectors{base_.data(), end, gradients(), carried.residual.data()}, backend_);
   KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(part, on_coded, &carried, &*contribution_));
-  if (ahead) {
-    backend_->Copy(weights_.data(), static_cast<size_t>(weights_.bytes()), carried.ahead.data());
+  if (!carried.way.empty()) {
+    backend_->Copy(weights_.data(), static_cast<size_t>(weights_.bytes()), carried.way.data());
+    if (!ahead) KeepWay(train.round, &carried);
   }
   block.times.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
   return block;
@@ -181,15 +183,11 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, const OnCoded& on_
 
 Status Trainer::Code(const TrainAction& train, TrainedBlock* block) {
   const TimeUs begin = clock_->NowUs();
-  if (block->metrics.samples == 0) {
-    block->contributions.resize(shape_->map.chunks().size());
-  } else {
-    KUMO_RETURN_IF_ERROR(contribution_->Finish());
-    if (const auto bad = contribution_->first_bad()) {
-      return BadNumberError(*bad, train.round.round, train.partition, spec_.layout);
-    }
-    block->contributions = contribution_->payloads();
+  KUMO_RETURN_IF_ERROR(contribution_->Finish());
+  if (const auto bad = contribution_->first_bad()) {
+    return BadNumberError(*bad, train.round.round, train.partition, spec_.layout);
   }
+  block->contributions = contribution_->payloads();
   contribution_.reset();
   if (train.save_state) {
     KUMO_ASSIGN_OR_RETURN(block->carried,
@@ -215,18 +213,71 @@ Result<TrainedAhead> Trainer::StepAhead(const RoundPlan& round, int partition) {
   return trained;
 }
 
-// y becomes 0 - y, then z - y. The multiple of 0 turns -0 into 0.
 Status Trainer::KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) {
   PartitionArrays::Arrays& carried = carried_.Of(train.partition);
-  float* const way = carried.ahead.data();
-  const int64_t numbers = TrainedNumbers();
-  backend_->Combine(-1.0f, way, 0.0f, way, numbers, way);
-  backend_->AddTo(1.0f, weights_.data(), numbers, way);
-  backend_->Zero(way + numbers, static_cast<size_t>(spec_.layout.size() - numbers) * sizeof(float));
+  KeepWay(shape_->plan.Round(train.round.round - 1), &carried);
   if (train.save_state) {
     KUMO_ASSIGN_OR_RETURN(ahead->carried, carried_.Copies(carried, shape_->map));
   }
   return OkStatus();
+}
+
+void Trainer::EachRange(const RoundPlan& round, bool taking_part,
+                        const std::function<void(Range)>& use) const {
+  Range range;
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    if (chunk.range.begin >= TrainedNumbers()) break;
+    if (JobPlan::TakesPart(round, chunk) != taking_part) continue;
+    if (range.end != chunk.range.begin) {
+      if (range.size() > 0) use(range);
+      range.begin = chunk.range.begin;
+    }
+    range.end = chunk.range.end;
+  }
+  if (range.size() > 0) use(range);
+}
+
+void Trainer::GoOn(const RoundPlan& round, PartitionArrays::Arrays* carried) {
+  if (const float share = shape_->policy.local_share(); share > 0) {
+    EachRange(shape_->plan.Round(round.round - 1), true, [&](Range range) {
+      backend_->AddTo(-share, base_.data() + range.begin, range.size(),
+                      weights_.data() + range.begin);
+    });
+  }
+  backend_->AddTo(1.0f, carried->way.data(), TrainedNumbers(), weights_.data());
+}
+
+// The multiple of 0 turns -0 into 0.
+void Trainer::KeepWay(const RoundPlan& round, PartitionArrays::Arrays* carried) {
+  float* const way = carried->way.data();
+  const float share = 1.0f - shape_->policy.local_share();
+  EachRange(round, true, [&](Range range) {
+    float* const ended = way + range.begin;
+    backend_->Combine(-share, ended, 0.0f, ended, range.size(), ended);
+  });
+  EachRange(round, false, [&](Range range) {
+    const float* const base = base_.data() + range.begin;
+    backend_->Combine(-1.0f, base, 0.0f, base, range.size(), way + range.begin);
+  });
+  const int64_t numbers = TrainedNumbers();
+  backend_->AddTo(1.0f, weights_.data(), numbers, way);
+  backend_->Zero(way + numbers, static_cast<size_t>(spec_.layout.size() - numbers) * sizeof(float));
+}
+
+void Trainer::Adopt(const AdoptAction& adopt) {
+  carried_.Adopt(adopt, shape_->map);
+  const float share = shape_->policy.local_share();
+  PartitionArrays::Arrays& carried = carried_.Of(adopt.partition);
+  if (share == 0 || carried.way.empty()) return;
+  std::set<int> stored;
+  for (const CarriedArray& array : adopt.arrays) {
+    if (array.index == shape_->policy.carried().residual) stored.insert(array.chunk);
+  }
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    if (!chunk.trained() || stored.contains(chunk.index)) continue;
+    backend_->AddTo(share, base_.data() + chunk.range.begin, chunk.range.size(),
+                    carried.way.data() + chunk.range.begin);
+  }
 }
 
 void Trainer::Clear(DeviceArray<float>* array) {
@@ -358,7 +409,7 @@ StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
   step.undecayed.learning_rate = job.schedule->RateAt(position, minibatch.samples);
   step.undecayed.momentum = job.schedule->MomentumAt(position, minibatch.samples);
   step.undecayed.step = minibatch.minibatch + 1;
-  if (carries_state) step.undecayed.step += (round.step - 1) * sync.block;
+  if (carries_state) step.undecayed.step += (round.step - 1) * sync.RoundMinibatches();
   step.decayed = step.undecayed;
   step.decayed.weight_decay = experiment.optimiser.weight_decay;
   step.clip_norm = experiment.optimiser.clip_norm;

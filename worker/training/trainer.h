@@ -7,10 +7,15 @@
 // and one for the sum of gradients if minibatches are computed in parts. The steps of a block are
 // queued on the device; the host waits only for the end of the block.
 //
-// Training ahead (sync.overlap). A block ends at weights y, which make the contribution. The
-// partition goes on from there to z, and carries z - y. When the next version s has arrived, the
-// rest of its slice is trained from s + (z - y): so each step is in one contribution. Running
-// statistics are not carried. Until the contribution is coded, the carried array holds y.
+// Weights of a partition's own. A block ends at weights y, which make the contribution. With
+// sync.overlap the partition goes on from there to z (else z is y). When the next version s has
+// arrived, it goes on from
+//   s + (z - y)                       the chunks that took part in the round,
+//   (1 - a)(s + z - y) + a z          the same with sync.local_share = a,
+//   z                                 chunks that took no part (sync.fragments).
+// So each step is in one contribution. The partition carries its way w, which is z - (1 - a) y, or
+// z - s for chunks that took no part, and starts from (1 - a) s + w, or s + w. Running statistics
+// are not carried. Until the contribution is coded, the carried array holds y.
 //
 // Threads: TrainingEngine.
 #pragma once
@@ -64,7 +69,8 @@ class Trainer : public TrainingEngine {
   // FailedPrecondition if network.initial_weights cannot be used; every worker would find the same.
   Result<InitialWeights> MakeInitialWeights() override;
   void Install(const InstallAction& install) override;
-  void Adopt(const AdoptAction& adopt) override { carried_.Adopt(adopt, shape_->map); }
+  // Requires that the weights are installed that the partition goes on from.
+  void Adopt(const AdoptAction& adopt) override;
   Result<TrainedBlock> Train(const TrainAction& train, const OnCoded& on_coded) override;
   // OutOfRange, naming round, partition and tensor, if an element of the contribution is not finite
   // or saturates its codec permanently.
@@ -119,6 +125,13 @@ class Trainer : public TrainingEngine {
   // Queues the end of a minibatch, whose gradients are there.
   void FinishMinibatch(bool steps, PartitionArrays::Arrays* carried);
   Result<MetricSums> EvaluateRange(Range samples, float* weights);
+  // Calls `use` with the trained numbers that take part in a round, or with the others.
+  void EachRange(const RoundPlan& round, bool taking_part,
+                 const std::function<void(Range)>& use) const;
+  // Queues the begin of a round from the partition's own weights: `weights` are the base.
+  void GoOn(const RoundPlan& round, PartitionArrays::Arrays* carried);
+  // The carried array, which holds where the round's block has ended, becomes the way.
+  void KeepWay(const RoundPlan& round, PartitionArrays::Arrays* carried);
   void Clear(DeviceArray<float>* array);
   // Numbers of the weights that are trained, at the front of the layout.
   int64_t TrainedNumbers() const;

@@ -1,6 +1,7 @@
 #include "common/job/job_plan.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -15,7 +16,8 @@ std::string Describe(const PlanSettings& s) {
   return (s.mode == SyncMode::kBlock ? "block" : "gradient") + std::string(", samples ") +
          std::to_string(s.train_samples) + ", partitions " + std::to_string(s.partitions) +
          ", minibatch " + std::to_string(s.minibatch) + ", block " + std::to_string(s.block) +
-         ", overlap " + std::to_string(s.overlap) + ", delay " + std::to_string(s.delay) +
+         ", overlap " + std::to_string(s.overlap) + ", fragments " +
+         std::to_string(s.fragments) + ", delay " + std::to_string(s.delay) +
          ", warm-up " + std::to_string(s.warmup_samples) + ", epochs " + std::to_string(s.epochs) +
          ", evaluate every " + std::to_string(s.evaluate_every_epochs);
 }
@@ -31,6 +33,8 @@ PlanSettings RandomSettings(Rng* rng) {
   s.block = 1 + static_cast<int>(rng->NextBelow(7));
   s.overlap = static_cast<int>(rng->NextBelow(s.block));
   if (s.mode == SyncMode::kGradient) s.delay = static_cast<int>(rng->NextBelow(4));
+  if (rng->NextBelow(2)) s.fragments = 1 + static_cast<int>(rng->NextBelow(5));
+  s.own_weights = s.overlap > 0 || s.fragments > 1 || rng->NextBelow(2) > 0;
   s.epochs = 1 + static_cast<int>(rng->NextBelow(5));
   s.evaluate_every_epochs = static_cast<int>(rng->NextBelow(4));
   if (rng->NextBelow(2)) {
@@ -270,6 +274,53 @@ TEST(JobPlan, StepsCountTheRoundsOfEachMode) {
   });
 }
 
+// The rounds that a fragment's contributions are of follow each other without gaps, in each epoch of
+// blocks, and end with it; each is of the samples that the partitions train in them.
+TEST(JobPlan, FragmentsTakeTurnsAndTheirSpansAreTheEpoch) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    for (int fragment = 0; fragment < s.fragments; ++fragment) {
+      const Chunk chunk{.fragment = fragment};
+      int64_t next = 0, steps[2] = {}, took_part = 0, rounds = 0;
+      std::vector<int64_t> samples(s.partitions);
+      for (int64_t r = 0; r < plan.rounds(); ++r) {
+        const RoundPlan round = plan.Round(r);
+        for (int p = 0; p < s.partitions; ++p) samples[p] += plan.PartitionSamples(round, p).size();
+        const RoundPlan before = r > 0 ? plan.Round(r - 1) : RoundPlan();
+        const bool follows =
+            before.local_steps && round.local_steps && before.epoch == round.epoch;
+        ASSERT_EQ(round.goes_on, follows && s.own_weights);
+        rounds = follows ? rounds + 1 : 0;
+        const bool last = round.ends_epoch || !round.local_steps;
+        ASSERT_EQ(JobPlan::TakesPart(round, chunk), last || rounds % s.fragments == fragment);
+        ASSERT_TRUE(JobPlan::TakesPart(round, {.segment = Segment::kStatistics}));
+        ASSERT_FALSE(JobPlan::TakesPart(round, {.factors = {.rate = 0}}));
+        if (!JobPlan::TakesPart(round, chunk)) {
+          ASSERT_EQ(plan.NumbersSince(r + 1, chunk), took_part);
+          continue;
+        }
+        took_part = r + 1;
+        ASSERT_EQ(plan.NumbersSince(r + 1, chunk), took_part);
+        const RoundPlan span = plan.SpanOf(round, chunk);
+        ASSERT_EQ(span.first_sample, next);
+        ASSERT_EQ(span.samples.size(), plan.SamplesAt(r + 1) - next);
+        ASSERT_EQ(span.samples.end, round.samples.end);
+        ASSERT_EQ(span.step, ++steps[round.local_steps]);
+        for (int p = 0; p < s.partitions; ++p) {
+          ASSERT_EQ(plan.SpanSamples(round, chunk, p), std::exchange(samples[p], 0));
+        }
+        next = plan.SamplesAt(r + 1);
+        for (const int64_t other : {int64_t{-1}, r, r + 1, plan.rounds() + 1}) {
+          const bool same = other == r + 1;
+          ASSERT_EQ(plan.SameNumbers(r + 1, other, chunk), same);
+          ASSERT_EQ(plan.SameNumbers(other, r + 1, chunk), same);
+        }
+        ASSERT_EQ(plan.NumbersSince(r + 1, {.factors = {.rate = 0}}), 0);
+      }
+      ASSERT_EQ(next, plan.samples());
+    }
+  });
+}
+
 TEST(JobPlan, EpochsAreEvaluatedAtTheirEndAsOftenAsAskedAndAlwaysTheLast) {
   ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
     ASSERT_EQ(plan.EvaluatedEpoch(0), -1);
@@ -336,6 +387,9 @@ TEST(JobPlan, ImpossibleSettingsAreRefusedByName) {
     EXPECT_THAT(refusal([&](PlanSettings* s) { s->minibatch = bad; }), HasSubstr("minibatch"));
     EXPECT_THAT(refusal([&](PlanSettings* s) { s->block = bad; }), HasSubstr("block"));
     EXPECT_THAT(refusal([&](PlanSettings* s) { s->epochs = bad; }), HasSubstr("epochs"));
+  }
+  for (const int bad : {0, kMostFragments + 1}) {
+    EXPECT_THAT(refusal([&](PlanSettings* s) { s->fragments = bad; }), HasSubstr("fragments"));
   }
   EXPECT_THAT(refusal([](PlanSettings* s) { s->train_samples = INT64_MAX; }), HasSubstr("long"));
   EXPECT_THAT(refusal([](PlanSettings* s) { s->epochs = INT32_MAX; }), HasSubstr("long"));

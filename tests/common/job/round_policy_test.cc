@@ -53,7 +53,7 @@ TEST(RoundPolicy, WhoTrainsAheadCarriesItsWayAndItsOptimisersState) {
   e.sync.push_codec = CodecId::kOneBit;
   e.sync.overlap = 2;
   EXPECT_EQ(RoundPolicy(e).carried(),
-            (CarriedArrays{.residual = 1, .ahead = 1, .optimiser_slots = 1}));
+            (CarriedArrays{.residual = 1, .way = 1, .optimiser_slots = 1}));
   EXPECT_EQ(RoundPolicy(e).carried().first_slot(), 2);
   EXPECT_TRUE(RoundPolicy(e).resets_local_state());
   EXPECT_FALSE(RoundPolicy(e).shares_local_state());

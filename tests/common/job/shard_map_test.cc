@@ -191,6 +191,39 @@ TEST(ShardMap, ChunksAreMultiplesOfWhatTheCodecsTakeAtATime) {
   }
 }
 
+// So the bits of a job do not depend on its servers, and each server has its share of each
+// exchange.
+TEST(ShardMap, FragmentsAreTheSameNumbersOnAnyServersAndSpreadOverThem) {
+  const ParameterLayout layout = Layout(300'000, 9'000, 700);
+  for (const int fragments : {1, 2, 3, 4, 7}) {
+    const auto fragment_of = [&](const ShardMap& map) {
+      std::vector<int> of(layout.size(), -1);
+      for (const Chunk& chunk : map.chunks()) {
+        for (int64_t at = chunk.range.begin; at < chunk.range.end; ++at) of[at] = chunk.fragment;
+      }
+      return of;
+    };
+    const std::vector<int> expected = fragment_of(ShardMap(layout, 1, 1 << 20, 512, fragments));
+    for (const int servers : {1, 2, 3, 8}) {
+      for (const int64_t chunk_bytes : {4096, 1 << 20}) {
+        const ShardMap map(layout, servers, chunk_bytes, 512, fragments);
+        ASSERT_EQ(fragment_of(map), expected) << servers << " " << chunk_bytes;
+        const double share = static_cast<double>(layout.size()) / servers / fragments;
+        for (int server = 0; server < servers; ++server) {
+          std::vector<int64_t> held(fragments);
+          for (const Chunk& chunk : map.ServerChunks(server)) {
+            held[chunk.fragment] += chunk.range.size();
+          }
+          for (const int64_t numbers : held) {
+            EXPECT_NEAR(static_cast<double>(numbers), share, share) << servers << " " << fragments;
+            EXPECT_GT(numbers, 0) << servers << " " << fragments;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(ShardMap, ANetworkOfOneNumberLivesOnServer0) {
   const ShardMap map(Layout(1, 0, 0), 64, 1 << 20);
   ASSERT_EQ(map.chunks().size(), 1u);

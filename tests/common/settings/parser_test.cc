@@ -209,6 +209,13 @@ TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
   EXPECT_THAT(FirstProblem(head + "[sync]\nminibatch = 30\nminibatch_parts = 4\n"),
               StartsWith(path_ + ":5: sync.minibatch_parts = 4: sync.minibatch = 30 is no multiple "
                                  "of it; set it to 3, or sync.minibatch to 32"));
+  EXPECT_THAT(FirstProblem(head + "[sync]\nblock = 30\nfragments = 4\n"),
+              StartsWith(path_ + ":5: sync.fragments = 4: sync.block = 30 is no multiple of it; set "
+                                 "it to 3, or sync.block to 32"));
+  EXPECT_THAT(FirstProblem(head + "[sync]\nblock = 32\nfragments = 4\noverlap = 8\n"),
+              HasSubstr("must be less than sync.block / sync.fragments = 8; set it to at most 7"));
+  EXPECT_THAT(FirstProblem(head + "[sync]\nblock = 32\nfragments = 4\n"),
+              HasSubstr("set block.reset_local_state = false"));
   EXPECT_THAT(FirstProblem(head + "[sync]\nmode = gradient\nwarmup_samples = 5\n"),
               StartsWith(path_ + ":5: sync.warmup_samples = 5: must be 0 in gradient mode"));
   EXPECT_THAT(FirstProblem(head, {"job.epochs=3", "schedule.warmup=3"}),
@@ -451,6 +458,7 @@ TEST_F(ParserTest, EveryResultTextReadsBackAsTheSameExperiment) {
     drawn.data.mixup = 0;
     drawn.data.crop_aspect = {0.5, 2};
     drawn.sync.minibatch_parts = 1;
+    drawn.sync.fragments = 1;
     drawn.sync.overlap = std::min(drawn.sync.overlap, drawn.sync.block - 1);
     drawn.sync.warmup_samples = 0;
     drawn.schedule.final_rate = drawn.block_schedule.final_rate = 0;

@@ -56,7 +56,7 @@ TEST(CodedPulls, InFp16AreTheStartVectorRounded) {
 
 // A worker that follows the weights by pulls.
 struct Reader {
-  // Returns how many chunks came as differences.
+  // Returns how many chunks came as differences; `same`: as nothing, since they have not changed.
   int Pull(Shards* shards, int64_t version) {
     int differences = 0;
     held.resize(shards->job().spec.layout.size());
@@ -69,6 +69,10 @@ struct Reader {
       const Codec& codec = **FindCodec(reply.header.codec());
       const std::span<float> to =
           std::span<float>(held).subspan(chunk.range.begin, chunk.range.size());
+      if (reply.header.has_base() && reply.payload.empty()) {
+        ++same;
+        continue;
+      }
       EXPECT_EQ(reply.header.has_base(), !codec.codes_weights());
       if (reply.header.has_base()) {
         EXPECT_EQ(reply.header.base(), at);
@@ -84,6 +88,7 @@ struct Reader {
 
   std::vector<float> held;
   int64_t at = -1;
+  int same = 0;
 };
 
 TEST(CodedPulls, DifferencesLeadAWorkerToTheBitsThatOthersGetAsAWhole) {
@@ -116,6 +121,47 @@ TEST(CodedPulls, DifferencesLeadAWorkerToTheBitsThatOthersGetAsAWhole) {
     again.Pull(&coded, 4);
     EXPECT_GT(again.Pull(&coded, 5), 0);
     EXPECT_EQ(again.held, follower.held);
+  }
+}
+
+// A version in which a chunk takes no part has its numbers, its difference and the copy of the
+// version before.
+TEST(CodedPulls, AChunkThatTookNoPartIsNotSentAgain) {
+  for (const CodecId codec : {CodecId::kFp32, CodecId::kFp16, CodecId::kOneBit}) {
+    SCOPED_TRACE(std::string(WordOf(codec)));
+    Job job = NesterovJob();
+    job.experiment.sync.pull_codec = codec;
+    job.experiment.sync.block = 4;
+    job.experiment.sync.fragments = 2;
+    const JobPlan plan = job.plan();
+    Shards coded(job, 2);
+    coded.Initialise();
+    Reader follower, slow;
+    follower.Pull(&coded, 0);
+    for (int64_t version = 1; version <= plan.rounds(); ++version) {
+      int changed = 0;
+      for (const Chunk& chunk : coded.map().chunks()) {
+        if (JobPlan::TakesPart(plan.Round(version - 1), chunk)) ++changed;
+      }
+      const std::vector<float> before = coded.Pull(version - 1, wire::START);
+      const std::vector<float> weights = coded.Pull(version - 1, wire::WEIGHTS);
+      coded.RunRound(version - 1);
+      for (const Chunk& chunk : coded.map().chunks()) {
+        const bool takes_part = JobPlan::TakesPart(plan.Round(version - 1), chunk);
+        const std::vector<float> now = coded.Pull(version, wire::START);
+        const auto [at, size] = std::pair(chunk.range.begin, chunk.range.size());
+        EXPECT_EQ(std::equal(&now[at], &now[at] + size, &before[at]), !takes_part);
+        const std::vector<float> later = coded.Pull(version, wire::WEIGHTS);
+        EXPECT_EQ(std::equal(&later[at], &later[at] + size, &weights[at]), !takes_part);
+      }
+      follower.same = 0;
+      follower.Pull(&coded, version);
+      EXPECT_EQ(follower.same, std::ssize(coded.map().chunks()) - changed) << version;
+      EXPECT_EQ(follower.held, coded.Pull(version, wire::START)) << version;
+      if (version % 2 == 0) continue;  // misses every other version
+      slow.Pull(&coded, version);
+      EXPECT_EQ(slow.held, follower.held) << version;
+    }
   }
 }
 

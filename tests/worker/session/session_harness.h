@@ -110,7 +110,9 @@ class Script {
         header.set_save(asked.chunk() == 0 && save_at.contains(asked.round()));
         header.set_stop(asked.chunk() == 0 && asked.round() == stop_at);
         header.set_move(asked.chunk() == 0 && asked.round() == move_at);
-        if (map().chunks()[asked.chunk()].frozen() && asked.has_base()) {
+        if (const Chunk& chunk = map().chunks()[asked.chunk()];
+            asked.has_base() &&
+            session_.shape().plan.SameNumbers(asked.base(), asked.round(), chunk)) {
           header.set_base(asked.base());
         } else {
           reply.payload =

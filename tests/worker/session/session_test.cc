@@ -87,6 +87,35 @@ TEST(Session, NumbersOfFrozenChunksArePulledOnceAndTheirVersionsWithEachRound) {
   }
 }
 
+// With fragments: a chunk's numbers are pulled with the versions that change them.
+TEST(Session, NumbersThatARoundHasNotChangedAreNotPulledAgain) {
+  SessionSettings settings = SmallSettings();
+  settings.experiment.sync.block *= 2;
+  settings.experiment.sync.fragments = 2;
+  Script script(settings);
+  script.Join();
+  script.Order({{0, 0}, {1, 0}, {2, 0}});
+  script.Run();
+  const JobPlan& plan = script.session().shape().plan;
+  int same = 0;
+  for (const auto& send : script.log) {
+    const wire::Header& header = send.message.header;
+    if (header.type() != wire::PULL || header.round() == 0) continue;
+    const bool changed = JobPlan::TakesPart(plan.Round(header.round() - 1),
+                                            script.map().chunks()[header.chunk()]);
+    EXPECT_EQ(header.has_base(), !changed);
+    if (!changed) ++same;
+  }
+  EXPECT_GT(same, 3);
+  std::map<int, int> installs;
+  for (const auto& [chunk, vector] : script.installs) ++installs[chunk];
+  for (const Chunk& chunk : script.map().chunks()) {
+    if (chunk.trained()) {
+      EXPECT_LT(installs[chunk.index], plan.rounds() + 1);
+    }
+  }
+}
+
 TEST(Session, TimesAreReportedWhenARoundHasShownThem) {
   Script script(SmallSettings(), 1'750'638 * kSecond);  // the machine's uptime
   script.Join();

@@ -25,7 +25,7 @@ class PartitionArraysTest : public testing::Test {
 };
 
 TEST_F(PartitionArraysTest, WhatIsHandedOverIsWhatIsTakenOver) {
-  const CarriedArrays carried{.residual = 1, .ahead = 1, .optimiser_slots = 2};
+  const CarriedArrays carried{.residual = 1, .way = 1, .optimiser_slots = 2};
   PartitionArrays giver(carried, &layout_, backend_.get());
   PartitionArrays taker(carried, &layout_, backend_.get());
   EXPECT_EQ(giver.count(), 4);
@@ -33,7 +33,7 @@ TEST_F(PartitionArraysTest, WhatIsHandedOverIsWhatIsTakenOver) {
   PartitionArrays::Arrays& given = giver.Of(4);
   const int64_t size = layout_.size();
   std::iota(given.residual.data(), given.residual.data() + size, 1.0f);
-  std::iota(given.ahead.data(), given.ahead.data() + size, 2e4f);
+  std::iota(given.way.data(), given.way.data() + size, 2e4f);
   std::iota(given.optimiser.data(), given.optimiser.data() + 2 * size, 1e4f);
   taker.Adopt({4, giver.Copies(given, map_).value()}, map_);
   const PartitionArrays::Arrays& taken = taker.Of(4);
@@ -42,7 +42,7 @@ TEST_F(PartitionArraysTest, WhatIsHandedOverIsWhatIsTakenOver) {
       // Nothing is trained of the statistics, so that nothing is carried.
       const bool trained = chunk.segment != Segment::kStatistics;
       ASSERT_EQ(taken.residual.data()[i], trained ? given.residual.data()[i] : 0) << i;
-      ASSERT_EQ(taken.ahead.data()[i], trained ? given.ahead.data()[i] : 0) << i;
+      ASSERT_EQ(taken.way.data()[i], trained ? given.way.data()[i] : 0) << i;
       for (const int64_t slot : {int64_t{0}, size}) {
         ASSERT_EQ(taken.optimiser.data()[slot + i], trained ? given.optimiser.data()[slot + i] : 0);
       }
