@@ -176,8 +176,7 @@ Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
 }
 
 ShardMap ShardMapFor(const Experiment& experiment, const ParameterLayout& layout, int servers) {
-  return ShardMap(layout, servers, experiment.cluster.chunk_kib * 1024,
-                  experiment.sync.ChunkUnit(),
+  return ShardMap(layout, servers, experiment.cluster.chunk_kib * 1024, experiment.sync.ChunkUnit(),
                   experiment.sync.mode == SyncMode::kBlock ? experiment.sync.fragments : 1);
 }
 

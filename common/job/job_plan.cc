@@ -46,7 +46,9 @@ Result<JobPlan> JobPlan::Make(const PlanSettings& settings) {
                            ": must be at least 0 and less than the " +
                            std::to_string(settings.block) + " minibatches of a block");
   }
-  const int most = settings.mode == SyncMode::kGradient ? kMostDelay : 0;
+  const int most = settings.mode == SyncMode::kAsync      ? kMostStaleness
+                   : settings.mode == SyncMode::kGradient ? kMostDelay
+                                                          : 0;
   if (settings.delay < 0 || settings.delay > most) {
     return InvalidArgument("delay = " + std::to_string(settings.delay) + ": must be from 0 to " +
                            std::to_string(most));
@@ -140,9 +142,7 @@ RoundPlan JobPlan::SpanOf(const RoundPlan& round, const Chunk& chunk) const {
   const auto before = [&](int64_t within) {  // rounds before this one
     return (within - chunk.fragment + fragments - 1) / fragments;
   };
-  const auto of_repeat = [&](const Stretch& of) {
-    return before(of.rounds_per_repeat - 1) + 1;
-  };
+  const auto of_repeat = [&](const Stretch& of) { return before(of.rounds_per_repeat - 1) + 1; };
   const int64_t repeat = (round.round - stretch.first_round) / stretch.rounds_per_repeat;
   const int64_t within = (round.round - stretch.first_round) % stretch.rounds_per_repeat;
   const int64_t earlier = before(within);

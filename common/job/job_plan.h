@@ -13,16 +13,22 @@
 // version that the slice's round starts from (RoundPlan::ahead), but never of another epoch's: so
 // nothing is on its way between two epochs.
 //
-// With sync.fragments = F, a block is cut into F rounds of block mode. In each of them the chunks of
-// one fragment take part, in turn, and a partition goes on from its own weights in the others; in
-// an epoch's last round all take part. A contribution to a chunk is then of several rounds: those
-// since its fragment took part last (SpanOf).
+// With sync.fragments = F, a block is cut into F rounds of block mode. In each of them the chunks
+// of one fragment take part, in turn, and a partition goes on from its own weights in the others;
+// in an epoch's last round all take part. A contribution to a chunk is then of several rounds:
+// those since its fragment took part last (SpanOf).
 //
 // In gradient mode, sync.overlap is a delay of d rounds: the contributions to a round start from
 // the version d rounds before, or from the epoch's first version. So d + 1 rounds of a chunk may be
 // open, and a worker computes one while the others are exchanged. The relations between versions
 // and rounds that follow are here (BaseOf to OldestKept); without a delay round r starts from
 // version r.
+//
+// In async mode with sync.staleness = s the same relations hold for d = s, but a chunk applies each
+// contribution when it arrives: version v has all contributions to the rounds before v, and some to
+// the s + 1 rounds from v on. Round r starts from such weights of a version from BaseOf(r) on, as
+// new as they come. Only the first version of an epoch, and one that is saved, has no other
+// contributions. Without staleness the mode is gradient mode.
 //
 // Immutable; thread-safe.
 #pragma once
@@ -47,7 +53,7 @@ struct PlanSettings {
   int overlap = 0;             // of them, trained ahead
   int fragments = 1;           // of the weights, in block mode
   bool own_weights = false;    // partitions may go on from weights of their own, in block mode
-  int delay = 0;               // rounds by which contributions are late, gradient mode only
+  int delay = 0;               // rounds by which contributions are late; not in block mode
   int64_t warmup_samples = 0;  // length of the warm-up: full precision and gradient rounds
   int epochs = 1;
   int evaluate_every_epochs = 1;  // 0: only after the last
@@ -64,7 +70,7 @@ struct RoundPlan {
   Range samples;                // positions in the epoch's permutation
   int64_t first_sample = 0;     // samples of the whole job before this round
   bool ends_epoch = false;
-  int fragment = -1;     // that takes part; -1: all
+  int fragment = -1;  // that takes part; -1: all
   // Whether partitions may go on from where the round before has left them, and not only from the
   // weights that they pull (PlanSettings::own_weights).
   bool goes_on = false;
@@ -118,6 +124,9 @@ class JobPlan {
   bool EndsPart(const RoundPlan& round, int parts) const;
   // Rounds by which contributions are late, except at the front of an epoch.
   int delay() const { return settings_.delay; }
+  // Whether contributions are applied when they arrive, and what a round starts from is therefore
+  // no version but at least one.
+  bool on_arrival() const { return settings_.mode == SyncMode::kAsync && delay() > 0; }
   // The version that contributions to a round start from; of rounds(): that version. Never
   // decreases with the round. Requires 0 <= round <= rounds().
   int64_t BaseOf(int64_t round) const;
@@ -129,9 +138,17 @@ class JobPlan {
   // the oldest version that such a round starts from.
   int64_t LastOpen(int64_t version) const;
   int64_t OldestOpen(int64_t version) const { return version > 0 ? BaseOf(version - 1) : 0; }
-  int64_t OldestKept(int64_t version) const { return BaseOf(OldestOpen(version)); }
-  // Versions that a chunk keeps at most, its newest one included.
+  int64_t OldestBase(int64_t version) const { return BaseOf(OldestOpen(version)); }
+  // The oldest version that a chunk keeps, and the oldest that it needs to begin at `version`.
+  int64_t OldestKept(int64_t version) const { return on_arrival() ? version : OldestBase(version); }
+  int64_t OldestSaved(int64_t version) const { return on_arrival() ? version : BaseOf(version); }
+  // Versions that a chunk keeps at most, its newest one included, unless contributions are applied
+  // on arrival.
   static constexpr int MostKept(int delay) { return 2 * delay + 2; }
+  // The number by which a worker pulls the weights for a round, and the version on whose occasion
+  // it is told what is directed with that number.
+  int64_t PulledFor(int64_t round) const { return on_arrival() ? round : BaseOf(round); }
+  int64_t ToldWith(int64_t pulled) const { return on_arrival() ? BaseOf(pulled) : pulled; }
   // The samples of the largest slice that a partition gets in any round, and of the largest
   // minibatch of one: never more than the data have.
   int64_t LargestSlice() const;

@@ -50,6 +50,12 @@ RoundPolicy::RoundPolicy(const Experiment& experiment)
       push_codec_(&experiment.sync.PushCodec()),
       averages_weights_(experiment.evaluation.average_samples > 0),
       block_keeps_apart_(TraitsOf(experiment.block).keeps_weights_apart) {
+  // Weights to which contributions are applied on arrival are kept as the last version, if that is
+  // evaluated, and as they are.
+  if (const int delay = experiment.sync.Delay(); experiment.sync.mode != SyncMode::kAsync) {
+    kept_versions_ = JobPlan::MostKept(delay);
+    saved_versions_ = 1 + delay;
+  }
   const Codec& pull_codec = experiment.sync.PullCodec();
   if (!pull_codec.lossless()) pull_codec_ = &pull_codec;
   pulls_differences_ = !pull_codec.codes_weights();

@@ -81,6 +81,9 @@ class RoundPolicy {
   // Vectors of weights in a version, and slots of the update rule: the most of any round.
   int version_vectors() const;
   int rule_slots() const { return rule_slots_; }
+  // Versions of a chunk that a server keeps, and of a checkpoint within an epoch, at most.
+  int kept_versions() const { return kept_versions_; }
+  int saved_versions() const { return saved_versions_; }
 
  private:
   bool KeepsApart(bool local_steps) const {
@@ -100,6 +103,8 @@ class RoundPolicy {
   CarriedArrays carried_;
   float local_share_ = 0;
   int rule_slots_ = 0;
+  int kept_versions_ = 2;
+  int saved_versions_ = 1;
 };
 
 }  // namespace kumo

@@ -30,8 +30,8 @@ int64_t ContributionBytes(const Experiment& experiment, int64_t numbers) {
 
 int64_t CheckpointBytes(const Experiment& experiment, int64_t parameters) {
   const RoundPolicy policy(experiment);
-  const int64_t arrays = policy.version_vectors() + policy.rule_slots() + experiment.sync.Delay() +
-                         int64_t{experiment.sync.partitions} * policy.carried().count();
+  const int64_t arrays = policy.version_vectors() + policy.rule_slots() + policy.saved_versions() -
+                         1 + int64_t{experiment.sync.partitions} * policy.carried().count();
   return parameters * arrays * kFloat;
 }
 
@@ -41,8 +41,7 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
   const RoundPolicy policy(experiment);
   const int64_t slots = policy.rule_slots();
   const int64_t starts = policy.version_vectors();
-  const int64_t versions =
-      int64_t{JobPlan::MostKept(experiment.sync.Delay())} + 1;  // and the next one while it is made
+  const int64_t versions = policy.kept_versions() + 1;  // and the next one while it is made
   const bool twice = experiment.cluster.replicas > 1 && servers > 1;
   const char* const shared_out = servers > 1 ? "network.file" : "network.file, cluster.servers";
 
@@ -58,16 +57,16 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
   }
   need.Add("contributions to open rounds",
            {ContributionBytes(experiment, part / kFloat), experiment.sync.partitions,
-            experiment.sync.Delay() + 1},
+            policy.saved_versions()},
            "sync.partitions, sync.push_codec, sync.overlap");
   need.Add("their sum", {part});
   need.Add("carried state while it is saved",
            {part, policy.carried().count(), experiment.sync.partitions},
            "sync.partitions, sync.push_codec, block.reset_local_state");
-  need.Add("a checkpoint that is written", {part, starts + slots + experiment.sync.Delay()}, "");
+  need.Add("a checkpoint that is written", {part, starts + slots + policy.saved_versions() - 1},
+           "");
   if (twice) {
-    need.Add("versions of another server",
-             {part, int64_t{JobPlan::MostKept(experiment.sync.Delay())} * starts + 2 * slots},
+    need.Add("versions of another server", {part, policy.kept_versions() * starts + 2 * slots},
              "cluster.replicas");
   }
   return need;

@@ -34,8 +34,9 @@ ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_byt
   int64_t before = 0;  // floats in the chunks so far
   for (const StepGroup& group : layout.groups()) {
     const Range range = group.range;
-    const int64_t stretch =
-        fragments == 1 ? units(range.size()) : units(range.size() / (fragments * kStretchesOfFragment));
+    const int64_t stretch = fragments == 1
+                                ? units(range.size())
+                                : units(range.size() / (fragments * kStretchesOfFragment));
     for (int64_t begin = range.begin; begin < range.end;) {
       const int64_t stretches = (begin - range.begin) / stretch;
       const int64_t stretch_end = range.begin + (stretches + 1) * stretch;

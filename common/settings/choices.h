@@ -18,14 +18,20 @@
 
 namespace kumo {
 
-enum class SyncMode { kGradient, kBlock };
+enum class SyncMode { kGradient, kBlock, kAsync };
 inline constexpr Choice<SyncMode> kSyncModes[] = {
     {SyncMode::kGradient, "gradient", "after each minibatch"},
     {SyncMode::kBlock, "block", "after each block of local minibatches"},
+    {SyncMode::kAsync, "async",
+     "after each minibatch, each gradient applied when it arrives (sync.staleness); the weights "
+     "depend on the order of arrival"},
 };
 constexpr std::span<const Choice<SyncMode>> ChoicesOf(SyncMode) { return kSyncModes; }
 // Rounds of delay in gradient mode, at most (sync.overlap).
 inline constexpr int kMostDelay = 8;
+// Rounds that a partition may be ahead of another, at most (sync.staleness): no bound within an
+// epoch.
+inline constexpr int kMostStaleness = 1000000;
 // Fragments of the weights, at most (sync.fragments).
 inline constexpr int kMostFragments = 64;
 

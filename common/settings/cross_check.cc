@@ -157,12 +157,13 @@ class Checker {
     }
     CheckCodecs();
     if (e_.sync.mode == SyncMode::kBlock) CheckBlocks();
+    if (e_.sync.mode == SyncMode::kAsync && e_.sync.staleness > 0) CheckOnArrival();
     if (e_.sync.mode == SyncMode::kGradient && e_.sync.overlap > kMostDelay) {
       Problem("sync.overlap", " = " + std::to_string(e_.sync.overlap) + ": must be at most " +
                                   std::to_string(kMostDelay) +
                                   " in gradient mode, where it is a delay in rounds");
     }
-    if (e_.sync.mode == SyncMode::kGradient && e_.sync.warmup_samples > 0) {
+    if (e_.sync.mode != SyncMode::kBlock && e_.sync.warmup_samples > 0) {
       Problem("sync.warmup_samples",
               " = " + std::to_string(e_.sync.warmup_samples) +
                   ": must be 0 in gradient mode, which trains like a warm-up all the time");
@@ -210,7 +211,7 @@ class Checker {
   void CheckOptimiser() {
     if (!TraitsOf(e_.optimiser.type).steps_matrices) return;
     const std::string value = " = " + WriteValue(e_.optimiser.type) + ": ";
-    if (e_.sync.mode == SyncMode::kGradient) {
+    if (e_.sync.mode != SyncMode::kBlock) {
       Problem("optimiser.type",
               value +
                   "it steps whole matrices, and servers hold parts of them; set sync.mode = "
@@ -468,11 +469,14 @@ class Checker {
     NoteUnless(SelectsValues(), {"sync.topk_percent", "sync.topk_values"},
                "neither sync.push_codec nor sync.pull_codec is topk");
     NoteUnless(!e_.checkpoint.resume.never(), {"checkpoint.continue"}, "checkpoint.resume = never");
-    if (e_.sync.mode == SyncMode::kGradient) {
+    NoteUnless(e_.sync.mode == SyncMode::kAsync, {"sync.staleness"}, "sync.mode is not async");
+    NoteUnless(e_.sync.mode != SyncMode::kAsync, {"sync.overlap"},
+               "sync.mode = async takes sync.staleness");
+    if (e_.sync.mode != SyncMode::kBlock) {
       for (const auto& [key, origin] : origins_) {
         if (key.starts_with("block.") || key.starts_with("block_schedule.") ||
             key == "sync.block" || key == "sync.fragments" || key == "sync.local_share") {
-          Note(key, "sync.mode = gradient");
+          Note(key, "sync.mode = " + WriteValue(e_.sync.mode));
         }
       }
       return;
@@ -500,28 +504,45 @@ class Checker {
     }
   }
 
+  void CheckOnArrival() {
+    if (!e_.sync.PullCodec().codes_weights()) {
+      Problem("sync.pull_codec", " = " + WriteValue(e_.sync.pull_codec) +
+                                     ": it tells how a version differs from the one before, and in "
+                                     "async mode workers hold no versions; set it to fp16 or fp32");
+    }
+    if (e_.cluster.replicas > 1) {
+      Problem("cluster.replicas", " = " + std::to_string(e_.cluster.replicas) +
+                                      ": in async mode the weights change between two versions, "
+                                      "which are what is kept twice; set it to 1");
+    }
+    notes_->push_back(
+        Where("sync.mode") +
+        "sync.mode = async: the weights depend on the order in which gradients arrive, "
+        "so no two runs give the same bits");
+  }
+
   void CheckBlocks() {
     const int fragments = e_.sync.fragments;
     if (e_.sync.block % fragments != 0) {
-      Problem("sync.fragments", " = " + std::to_string(fragments) + ": sync.block = " +
-                                    std::to_string(e_.sync.block) +
-                                    " is no multiple of it; set it to " +
-                                    std::to_string(DivisorUpTo(e_.sync.block, fragments)) +
-                                    ", or sync.block to " +
-                                    std::to_string(MultipleFrom(e_.sync.block, fragments)));
+      Problem("sync.fragments",
+              " = " + std::to_string(fragments) + ": sync.block = " +
+                  std::to_string(e_.sync.block) + " is no multiple of it; set it to " +
+                  std::to_string(DivisorUpTo(e_.sync.block, fragments)) + ", or sync.block to " +
+                  std::to_string(MultipleFrom(e_.sync.block, fragments)));
       return;
     }
     if (const int round = e_.sync.RoundMinibatches(); e_.sync.overlap >= round) {
-      Problem("sync.overlap", " = " + std::to_string(e_.sync.overlap) + ": must be less than " +
-                                  (fragments > 1 ? "sync.block / sync.fragments = " : "sync.block = ") +
-                                  std::to_string(round) + "; set it to at most " +
-                                  std::to_string(round - 1));
+      Problem("sync.overlap",
+              " = " + std::to_string(e_.sync.overlap) + ": must be less than " +
+                  (fragments > 1 ? "sync.block / sync.fragments = " : "sync.block = ") +
+                  std::to_string(round) + "; set it to at most " + std::to_string(round - 1));
     }
     if (fragments > 1 && e_.block.reset_local_state && TraitsOf(e_.optimiser.type).slots > 0) {
-      Problem("sync.fragments", " = " + std::to_string(fragments) +
-                                    ": the weights of a partition are never all exchanged at once, "
-                                    "so there is no begin of a block at which its optimiser's state "
-                                    "could be reset; set block.reset_local_state = false");
+      Problem("sync.fragments",
+              " = " + std::to_string(fragments) +
+                  ": the weights of a partition are never all exchanged at once, "
+                  "so there is no begin of a block at which its optimiser's state "
+                  "could be reset; set block.reset_local_state = false");
     }
   }
 

@@ -108,8 +108,9 @@ struct Experiment {
     // Minibatches trained during an exchange: of the next block, or rounds of delay (gradient
     // mode).
     int overlap = 0;
-    int fragments = 1;        // of the weights, exchanged in turn; block mode
-    double local_share = 0;   // of a partition's own weights in what it goes on from; block mode
+    int staleness = 4;           // rounds by which a partition may be ahead of another; async mode
+    int fragments = 1;           // of the weights, exchanged in turn; block mode
+    double local_share = 0;      // of a partition's own weights in what it goes on from; block mode
     int64_t warmup_samples = 0;  // full-precision gradient mode at first, block mode only
     CodecId push_codec = CodecId::kFp32;
     CodecId pull_codec = CodecId::kFp32;
@@ -127,8 +128,11 @@ struct Experiment {
     bool KeepsOwnWeights() const {
       return mode == SyncMode::kBlock && (overlap > 0 || fragments > 1 || local_share > 0);
     }
-    // Rounds by which contributions are late, in gradient mode (JobPlan).
-    int Delay() const { return mode == SyncMode::kGradient ? overlap : 0; }
+    // Rounds by which contributions may be late (JobPlan::delay).
+    int Delay() const {
+      if (mode == SyncMode::kAsync) return staleness;
+      return mode == SyncMode::kGradient ? overlap : 0;
+    }
     const Codec& PushCodec() const;
     const Codec& PullCodec() const;
     CodecSettings SettingsOfCodecs() const;

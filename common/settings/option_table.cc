@@ -359,13 +359,18 @@ std::vector<Option> Rows() {
                "the exchange. Block mode: less than sync.block; these minibatches count in the "
                "weights, not in the training figures. Gradient mode: the delay of gradients in "
                "rounds, at most 8"},
+      {KUMO_SETTING(sync.staleness), .unit = "rounds", .allowed = Between(0, kMostStaleness),
+       .effect = kOrder, .also = "ssp max_staleness max_delay bounded_delay dist_async",
+       .help = "Rounds by which a partition may be ahead of the slowest (async mode), within an "
+               "epoch and up to a checkpoint; 0: gradient mode; 1000000: no bound"},
       {KUMO_SETTING(sync.fragments), .allowed = Between(1, kMostFragments),
        .effect = kRounds | kOrder | kStepCount | kBlockMomentDecay,
        .also = "num_fragments model_fragments streaming",
-       .help = "Fragments of the weights that are exchanged in turn (block mode): one every "
-               "sync.block / sync.fragments minibatches, so that each is exchanged every sync.block "
-               "minibatches, and all of them at the end of an epoch. The network carries the same "
-               "bytes in smaller portions"},
+       .help =
+           "Fragments of the weights that are exchanged in turn (block mode): one every "
+           "sync.block / sync.fragments minibatches, so that each is exchanged every sync.block "
+           "minibatches, and all of them at the end of an epoch. The network carries the same "
+           "bytes in smaller portions"},
       {KUMO_SETTING(sync.local_share), .allowed = Between(0, 0.999), .effect = kOrder,
        .also = "alpha fragment_update_alpha mixing",
        .help = "Share of a partition's own weights in the weights from which it goes on after an "

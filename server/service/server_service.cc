@@ -220,7 +220,7 @@ void ServerService::Do(JoinAction join) {
 
 void ServerService::Do(ComputeAction compute) {
   arithmetic_.Submit([this, work = std::move(compute.work)] {
-    const trace::Kind kind = work->closes() ? trace::APPLY : trace::AGGREGATE;
+    const trace::Kind kind = work->applies() ? trace::APPLY : trace::AGGREGATE;
     {
       const TraceScope scope(&tracer_, kind, {.round = work->round, .chunk = work->chunk});
       work->Run();

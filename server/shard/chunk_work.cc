@@ -16,7 +16,7 @@ CodedNumbers EncodeForPulls(const Codec& codec, EncodeContext context,
 }
 
 void ChunkWork::Run() {
-  if (!closes()) {
+  if (!applies()) {
     if (!sum_holds_contributions) sum->Zero();
     Accumulate(contributions, sum->span());
     return;

@@ -2,8 +2,9 @@
 // it.
 //
 // A work either adds some contributions to the chunk's running sum, or adds the last ones, applies
-// the update rule and makes the next version. A shard has at most one work per chunk under way; the
-// work owns or shares every array that it touches, so no lock is needed.
+// the update rule and makes the next version. If contributions are applied on arrival, each work
+// applies one, and the last one of a round makes the version. A shard has at most one work per
+// chunk under way; the work owns or shares every array that it touches, so no lock is needed.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,7 @@ struct ChunkWork {
   FloatArray sum;                        // running sum; null: `contributions` are all of the round
   bool sum_holds_contributions = false;  // `sum` has contributions of this round already
 
-  // For the work that closes the round; null or empty in other works.
+  // For a work that applies the rule; null or empty in other works.
   std::shared_ptr<const Rule> rule;
   RoundInfo info;
   Version current;                    // that the round started from; none if `next` is complete
@@ -50,7 +51,10 @@ struct ChunkWork {
   int64_t first_bad = -1;  // as in CodedNumbers
   Version frozen;          // a frozen copy of `next`, if `freeze`
 
-  bool closes() const { return rule != nullptr; }
+  bool ends_round = true;  // a work that applies the rule also closes the round
+
+  bool applies() const { return rule != nullptr; }
+  bool closes() const { return applies() && ends_round; }
   void Run();
 
  private:

@@ -11,12 +11,12 @@ void Directives::Observe(int64_t version, StepContext* context) {
   for (const auto& [partition, metrics] : metrics_[version - 1]) sum.Add(metrics);
   metrics_.erase(metrics_.begin(), metrics_.lower_bound(version));
   directives_.erase(directives_.begin(),
-                    directives_.lower_bound(plan_->OldestKept(std::max<int64_t>(version - 1, 0))));
+                    directives_.lower_bound(plan_->OldestBase(std::max<int64_t>(version - 1, 0))));
   directives_[version] = observer_(version, sum, context);
 }
 
 void Directives::Adopt(int64_t version, const wire::CoordinatorState& state) {
-  for (int64_t kept = plan_->OldestKept(version); kept <= version; ++kept) {
+  for (int64_t kept = plan_->OldestBase(version); kept <= version; ++kept) {
     const Range rounds = plan_->RoundsFrom(kept);
     if (rounds.size() == 0) continue;
     directives_[kept] = {std::ranges::count(state.save_at(), rounds.end) > 0,

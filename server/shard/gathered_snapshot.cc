@@ -20,7 +20,8 @@ void GatheredSnapshots::Add(const Chunk& chunk, int64_t version, const Version& 
         {kind, 0, slot, chunk.range.begin, elements, std::as_const(*elements).span()});
   };
   for (const VersionArray& array : ArraysOf(frozen)) add(array.kind, array.slot, array.elements);
-  for (auto before = earlier.lower_bound(plan.BaseOf(version)); before != earlier.end(); ++before) {
+  for (auto before = earlier.lower_bound(plan.OldestSaved(version)); before != earlier.end();
+       ++before) {
     add(StateKind::kEarlierStart, static_cast<int>(version - before->first), before->second.copy());
   }
   ++gathered.chunks;
@@ -43,7 +44,7 @@ Result<std::map<int64_t, Version>> RestoredVersions(const ShardSnapshot& snapsho
     int64_t start_elements = 0;
   };
   std::map<int64_t, Restored> restored;
-  for (int64_t v = plan.BaseOf(snapshot.version); v <= snapshot.version; ++v) restored[v];
+  for (int64_t v = plan.OldestSaved(snapshot.version); v <= snapshot.version; ++v) restored[v];
   for (const StateArray& array : snapshot.arrays) {
     const bool earlier = array.kind == StateKind::kEarlierStart;
     const auto of = restored.find(snapshot.version - (earlier ? array.slot : 0));

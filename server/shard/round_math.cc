@@ -62,9 +62,9 @@ Result<RoundMath> RoundMath::Make(const Experiment& experiment, const JobPlan& p
     return math.average_samples_ > 0 ? MakeAveragedRule(std::move(rule)) : std::move(rule);
   };
   math.gradient_rule_ = evaluated(MakeGradientRule(experiment.optimiser));
-  math.block_rule_ = evaluated(
-      MakeBlockRule(experiment.block, of.partitions,
-                    int64_t{of.partitions} * of.minibatch * experiment.sync.block));
+  math.block_rule_ =
+      evaluated(MakeBlockRule(experiment.block, of.partitions,
+                              int64_t{of.partitions} * of.minibatch * experiment.sync.block));
   math.average_rule_ = evaluated(MakeAverageRule());
   KUMO_ASSIGN_OR_RETURN(math.schedule_,
                         Schedule::Make(experiment.schedule, of.train_samples, of.epochs));
@@ -123,14 +123,35 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
 
 void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
                       Version* previous) const {
-  const RoundPlan last = plan_.Round(work->round);
-  if (!JobPlan::TakesPart(last, chunk)) {
-    work->rule = RuleFor(last, chunk.segment);
-    work->next = *current;
-    current->slots.clear();
+  const RoundPlan round = plan_.Round(work->round);
+  if (!JobPlan::TakesPart(round, chunk)) {
+    Share(round, chunk, work, current);
+  } else {
+    const RoundPlan span = plan_.SpanOf(round, chunk);
+    Step(span, span.first_sample + span.samples.size(), chunk, work, current, previous);
+  }
+}
+
+void RoundMath::Apply(const Chunk& chunk, int64_t round, int64_t step, ChunkWork* work,
+                      Version* current, Version* previous) const {
+  RoundPlan of = plan_.Round(round);
+  if (work->contributions.empty()) {
+    Share(of, chunk, work, current);
     return;
   }
-  const RoundPlan round = plan_.SpanOf(last, chunk);
+  of.step = step;
+  Step(of, plan_.SamplesAt(round + 1), chunk, work, current, previous);
+}
+
+void RoundMath::Share(const RoundPlan& round, const Chunk& chunk, ChunkWork* work,
+                      Version* current) const {
+  work->rule = RuleFor(round, chunk.segment);
+  work->next = *current;
+  current->slots.clear();
+}
+
+void RoundMath::Step(const RoundPlan& round, int64_t trained, const Chunk& chunk, ChunkWork* work,
+                     Version* current, Version* previous) const {
   work->rule = RuleFor(round, chunk.segment);
   work->info.samples = round.samples.size();
   if (round.local_steps) {
@@ -145,12 +166,17 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
   if (chunk.segment == Segment::kDecayed) {
     work->info.weight_decay = round.local_steps ? block_decay_ : weight_decay_;
   }
+  // On arrival each contribution counts by its share of the round's samples.
+  int64_t samples = work->info.samples;
+  if (plan_.on_arrival() && samples > 0) {
+    samples = work->contributions.front().samples;
+    work->info.weight_decay *= static_cast<float>(samples) / static_cast<float>(work->info.samples);
+  }
   work->info.step = round.step;
   work->info.partitions = partitions();
   work->info.factors = chunk.factors;
-  if (average_samples_ > 0 && work->info.samples > 0) {
-    work->info.average_share =
-        AverageShare(average_samples_, plan_.SamplesAt(work->round + 1), work->info.samples);
+  if (average_samples_ > 0 && samples > 0) {
+    work->info.average_share = AverageShare(average_samples_, trained, samples);
   }
   work->pull_codec = policy_.PullCodec(round, chunk.segment);
   work->pull_context = policy_.PullContext(work->round + 1, chunk.range);
@@ -163,8 +189,8 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
 Status RoundMath::CodeStart(const Chunk& chunk, int64_t number, Version* version) const {
   const Codec* const codec = policy_.PullCodec(chunk.segment);
   if (codec == nullptr || policy_.pulls_differences()) return OkStatus();
-  CodedNumbers coded =
-      EncodeForPulls(*codec, policy_.PullContext(plan_.NumbersSince(number, chunk), chunk.range), *version->start);
+  CodedNumbers coded = EncodeForPulls(
+      *codec, policy_.PullContext(plan_.NumbersSince(number, chunk), chunk.range), *version->start);
   KUMO_RETURN_IF_ERROR(CheckFits(chunk, number, coded.first_bad));
   version->coded = std::move(coded.bytes);
   return OkStatus();

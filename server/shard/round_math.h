@@ -46,6 +46,11 @@ class RoundMath {
   // Otherwise takes the slots of `current`, and takes `previous` apart: its arrays become those of
   // the next version unless another holder still reads them. Requires that `current` exists.
   void Close(const Chunk& chunk, ChunkWork* work, Version* current, Version* previous) const;
+  // Completes the work that applies one contribution on arrival, to a round, or none: then the next
+  // weights share all arrays with `current`. step: contributions that the chunk has taken, this one
+  // included. Otherwise as Close.
+  void Apply(const Chunk& chunk, int64_t round, int64_t step, ChunkWork* work, Version* current,
+             Version* previous) const;
   // Makes a version's coded start, if pulls are coded and do not tell differences. Errors of
   // CheckFits.
   Status CodeStart(const Chunk& chunk, int64_t number, Version* version) const;
@@ -55,6 +60,11 @@ class RoundMath {
 
  private:
   RoundMath() = default;
+  // The next version has the numbers of `current`.
+  void Share(const RoundPlan& round, const Chunk& chunk, ChunkWork* work, Version* current) const;
+  // `round`: whose samples the contributions are of. trained: samples of the job up to its end.
+  void Step(const RoundPlan& round, int64_t trained, const Chunk& chunk, ChunkWork* work,
+            Version* current, Version* previous) const;
   const std::shared_ptr<const Rule>& RuleFor(const RoundPlan& round, Segment segment) const;
 
   JobPlan plan_;

@@ -88,7 +88,7 @@ Status Shard::OnMessage(const PeerName& from, const Message& message, bool lease
     case wire::PUSH:
       return OnPush(from, message, leased, &part->chunk, context);
     case wire::PULL:
-      return part->chunk.OnPull(from, header, directives_.At(header.chunk(), header.round()),
+      return part->chunk.OnPull(from, header, DirectiveFor(header.chunk(), header.round()),
                                 context);
     case wire::PUT_STATE:
     case wire::GET_STATE:
@@ -137,6 +137,7 @@ Status Shard::OnComputed(const ChunkWork& work, StepContext* context) {
   ShardChunk& chunk = part->chunk;
   KUMO_ASSIGN_OR_RETURN(const bool made, chunk.OnComputed(work));
   if (!made) {
+    AnswerParked(part, context);
     Compute(&chunk, context);
     return OkStatus();
   }
@@ -168,7 +169,18 @@ void Shard::ReachVersion(Part* part, StepContext* context) {
   part->carried.Acknowledge(version - 1, context);
   HandOutComplete(context);
   part->carried.DropBefore(std::min(version, snapshots_.oldest().value_or(version)));
-  part->chunk.AnswerParked(directives_.At(part->chunk.chunk().index, version), context);
+  AnswerParked(part, context);
+}
+
+void Shard::AnswerParked(Part* part, StepContext* context) {
+  part->chunk.AnswerParked(
+      [&](int64_t pulled) { return DirectiveFor(part->chunk.chunk().index, pulled); }, context);
+}
+
+Directive Shard::DirectiveFor(int chunk, int64_t pulled) const {
+  const JobPlan& plan = math_.plan();
+  const bool known = pulled >= 0 && pulled <= plan.rounds();
+  return known ? directives_.At(chunk, plan.ToldWith(pulled)) : Directive();
 }
 
 // --- Snapshots.
@@ -193,10 +205,11 @@ Status Shard::OnCarried(const PeerName& from, const Message& message, bool lease
 
 Status Shard::SaveNow(int64_t version, int attempt, bool partial, StepContext* context) {
   for (const auto& [chunk, carried] : parts_) {
-    if (chunk.version() == version && chunk.at_rest()) continue;
+    if (chunk.version() == version && chunk.at_rest() && chunk.as_published()) continue;
     const std::string name = "chunk " + std::to_string(chunk.chunk().index);
-    return Aborted(name + (chunk.at_rest() ? " is at version " + std::to_string(chunk.version())
-                                           : " is being computed"));
+    if (!chunk.at_rest()) return Aborted(name + " is being computed");
+    if (chunk.version() == version) return Aborted(name + " has contributions to later rounds");
+    return Aborted(name + " is at version " + std::to_string(chunk.version()));
   }
   if (parts_.empty()) return OkStatus();
   snapshots_.Start(version, attempt);

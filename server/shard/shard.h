@@ -127,6 +127,9 @@ class Shard {
   void Compute(ShardChunk* chunk, StepContext* context);
   void Publish(Part* part, StepContext* context);
   void ReachVersion(Part* part, StepContext* context);
+  void AnswerParked(Part* part, StepContext* context);
+  // What is directed with a pull by this number, in an answer to it.
+  Directive DirectiveFor(int chunk, int64_t pulled) const;
   void HandOutComplete(StepContext* context);
   void HandOutOldest(StepContext* context);
 

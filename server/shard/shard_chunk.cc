@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "common/job/buggify.h"
@@ -47,10 +48,19 @@ void OpenRound::MoveInto(ChunkWork* work, FloatArray* sum) {
   added_ += ready;
 }
 
+CodedContribution OpenRound::Take(int partition) {
+  ++taken_;
+  return std::exchange(*arrived_[partition], {});
+}
+
+bool OpenRound::empty() const {
+  return added_ == 0 && std::ranges::none_of(arrived_, [](const auto& a) { return a.has_value(); });
+}
+
 std::vector<int> OpenRound::Missing() const {
   std::vector<int> missing;
-  for (int p = added_; p < partitions(); ++p) {
-    if (!arrived_[p]) missing.push_back(p);
+  for (int p = 0; p < partitions(); ++p) {
+    if (!Has(p)) missing.push_back(p);
   }
   return missing;
 }
@@ -58,12 +68,21 @@ std::vector<int> OpenRound::Missing() const {
 // --- The chunk.
 
 ShardChunk::ShardChunk(const Chunk& chunk, const RoundMath* math)
-    : chunk_(chunk),
-      math_(math),
-      rounds_(static_cast<size_t>(math->plan().delay()) + 1, OpenRound(math->partitions())) {}
+    : chunk_(chunk), math_(math), rounds_(1, OpenRound(math->partitions())) {}
+
+OpenRound& ShardChunk::OpenAt(int64_t round) {
+  while (std::ssize(rounds_) <= round - version_) rounds_.emplace_back(math_->partitions());
+  return rounds_[round - version_];
+}
+
+bool ShardChunk::as_published() const {
+  return !math_->plan().on_arrival() ||
+         std::ranges::all_of(rounds_, [](const OpenRound& round) { return round.empty(); });
+}
 
 const Version* ShardChunk::Find(int64_t version) const {
   if (version == version_ + 1) return frozen_.exists() ? &frozen_ : nullptr;
+  if (version == version_ && weights_.exists()) return &weights_;
   const auto found = versions_.find(version);
   return found == versions_.end() ? nullptr : &found->second;
 }
@@ -83,6 +102,10 @@ Status ShardChunk::Begin(std::map<int64_t, Version> versions) {
   }
   version_ = newest;
   versions_ = std::move(versions);
+  if (math_->plan().on_arrival()) {
+    applied_ = version_ * math_->partitions();
+    MoveTo(versions_.at(version_));
+  }
   return OkStatus();
 }
 
@@ -119,12 +142,13 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
     return Aborted(SubjectOf(header) + ": the open round is " + std::to_string(version_));
   }
   const bool open = header.round() >= version_;
-  OpenRound* const round = open ? &rounds_[header.round() - version_] : nullptr;
+  OpenRound* const round = open ? &OpenAt(header.round()) : nullptr;
   const bool counts = open && !round->Has(partition);
   if (counts) {
     if (!leased) return NotLeased(header);
     KUMO_ASSIGN_OR_RETURN(CodedContribution contribution, math_->Contribution(chunk_, message));
     round->Add(partition, std::move(contribution));
+    if (plan.on_arrival()) arrived_.emplace_back(header.round(), partition);
     if (header.save()) round->Save();
   }
   if (held && open) round->Keeps(partition, from, header.request());
@@ -135,6 +159,7 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
 }
 
 std::shared_ptr<ChunkWork> ShardChunk::NextWork(bool freeze) {
+  if (math_->plan().on_arrival()) return NextApplication();
   OpenRound& round = rounds_.front();
   if (computing_ || !round.ready()) return nullptr;
   auto work = std::make_shared<ChunkWork>();
@@ -156,7 +181,44 @@ std::shared_ptr<ChunkWork> ShardChunk::NextWork(bool freeze) {
   return work;
 }
 
+// A round may have all contributions when the one before closes: then a work without a contribution
+// closes it.
+std::shared_ptr<ChunkWork> ShardChunk::NextApplication() {
+  const bool complete = rounds_.front().closing();
+  if (computing_ || (arrived_.empty() && !complete)) return nullptr;
+  auto work = std::make_shared<ChunkWork>();
+  work->chunk = chunk_.index;
+  work->round = version_;
+  work->elements = chunk_.range.size();
+  int64_t round = version_;
+  if (!complete) {
+    int partition = 0;
+    std::tie(round, partition) = arrived_.front();
+    arrived_.pop_front();
+    ++applied_;
+    if (CodedContribution taken = OpenAt(round).Take(partition); taken.samples > 0) {
+      work->contributions.push_back(std::move(taken));
+    }
+  }
+  computing_ = true;
+  math_->Apply(chunk_, round, applied_, work.get(), &weights_, &spare_);
+  work->ends_round = rounds_.front().closing();
+  work->freeze = work->ends_round && rounds_.front().saves();
+  return work;
+}
+
+void ShardChunk::MoveTo(Version weights) {
+  spare_ = std::exchange(weights_, std::move(weights));
+  Version& published = versions_[version_];
+  if (!published.exists() || math_->plan().EvaluatedEpoch(version_) < 0) published = weights_;
+  published.slots.clear();
+}
+
 Result<bool> ShardChunk::OnComputed(const ChunkWork& work) {
+  if (work.applies() && !work.ends_round) {
+    KUMO_RETURN_IF_ERROR(math_->CheckFits(chunk_, version_ + 1, work.first_bad));
+    MoveTo(work.next);
+  }
   if (!work.closes()) {
     computing_ = false;
     return false;
@@ -181,9 +243,14 @@ std::optional<Version> ShardChunk::Publish(StepContext* context) {
     context->Do(Acknowledgement(keeper.second, header));
   }
   rounds_.pop_front();
-  rounds_.emplace_back(math_->partitions());
+  if (rounds_.empty()) rounds_.emplace_back(math_->partitions());
   versions_.at(version_).slots.clear();  // they went on with the next version
-  versions_[++version_] = std::exchange(next_, {});
+  versions_[++version_] = next_;
+  if (math_->plan().on_arrival()) {
+    versions_.erase(versions_.begin(), versions_.find(version_));
+    MoveTo(next_);
+  }
+  next_ = {};
   computing_ = false;
   Version frozen = std::exchange(frozen_, {});
   if (!saves) return std::nullopt;
@@ -197,14 +264,20 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header,
     return InvalidArgument("pull of an unknown vector " + std::to_string(header.vector()));
   }
   const JobPlan& plan = math_->plan();
-  if (version < 0 || version > version_ + 1 + plan.delay() || version > plan.rounds()) {
+  if (version < 0 || version > plan.rounds() ||
+      plan.ToldWith(version) > version_ + 1 + (plan.on_arrival() ? 0 : plan.delay())) {
     return Aborted("pull of version " + std::to_string(version) + " of chunk " +
                    std::to_string(header.chunk()) + ", which is at version " +
                    std::to_string(version_));
   }
-  const ParkedPull pull{from, header.vector(), header.request(), version,
-                        header.has_base() ? header.base() : -1};
-  if (version <= version_) {
+  const ParkedPull pull{from,
+                        header.vector(),
+                        header.request(),
+                        version,
+                        header.has_base() ? header.base() : -1,
+                        header.wait() ? version : plan.ToldWith(version),
+                        applied_ + std::ssize(arrived_)};
+  if (IsDue(pull)) {
     Answer(pull, directive, context);
     return OkStatus();
   }
@@ -219,10 +292,10 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header,
   return OkStatus();
 }
 
-void ShardChunk::AnswerParked(const Directive& directive, StepContext* context) {
+void ShardChunk::AnswerParked(const DirectiveOf& directive, StepContext* context) {
   std::erase_if(parked_, [&](const ParkedPull& pull) {
-    if (pull.version > version_) return false;
-    Answer(pull, directive, context);
+    if (!IsDue(pull)) return false;
+    Answer(pull, directive(pull.version), context);
     return true;
   });
 }
@@ -232,14 +305,30 @@ void ShardChunk::AnswerParked(const Directive& directive, StepContext* context) 
 int64_t ShardChunk::OldestRoundToCompute() const {
   const JobPlan& plan = math_->plan();
   int64_t round = plan.OldestOpen(version_);
+  if (plan.on_arrival()) return round;
   while (round < version_ && !versions_.contains(plan.BaseOf(round))) ++round;
   return round;
+}
+
+// A worker that pulls gets its own contributions, since they arrived before.
+bool ShardChunk::IsDue(const ParkedPull& pull) const {
+  if (pull.least > version_) return false;
+  return !math_->plan().on_arrival() || pull.after <= applied_ - (computing_ ? 1 : 0);
+}
+
+// On arrival a round starts from the weights as they are, but an epoch's first version is evaluated
+// as it was published.
+const Version* ShardChunk::VersionFor(int64_t pulled) const {
+  const auto found = versions_.find(pulled);
+  if (found != versions_.end()) return &found->second;
+  const bool may_be_open = pulled >= math_->plan().OldestOpen(version_);
+  return weights_.exists() && may_be_open ? &weights_ : nullptr;
 }
 
 void ShardChunk::Answer(const ParkedPull& pull, const Directive& directive,
                         StepContext* context) const {
   const int64_t version = pull.version;
-  const Version* const asked = Find(version);
+  const Version* const asked = VersionFor(version);
   SendAction reply;
   reply.to = pull.peer;
   wire::Header& header = reply.message.header;
@@ -263,7 +352,8 @@ void ShardChunk::Answer(const ParkedPull& pull, const Directive& directive,
   if (plan.SameNumbers(pull.base, version, chunk_)) {  // the peer has these numbers
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
     header.set_base(pull.base);
-  } else if (pull.vector == wire::START && codec != nullptr && (!difference || plan.SameNumbers(pull.base, before, chunk_))) {
+  } else if (pull.vector == wire::START && codec != nullptr &&
+             (!difference || plan.SameNumbers(pull.base, before, chunk_))) {
     header.set_codec(static_cast<uint32_t>(codec->id()));
     if (difference) header.set_base(pull.base);
     reply.message.payload = {asked->coded, std::as_const(*asked->coded).span()};

@@ -8,9 +8,14 @@
 //   (OnPush)                (NextWork)           (OnComputed)           (Publish)
 // If versions are kept twice, another server gets the version between the last two steps.
 //
+// On arrival (JobPlan::on_arrival) the chunk has weights that change within a round: each work
+// applies one contribution, of any open round, in the order of arrival. Pulls are answered with
+// them; the version as it was published is kept only to be evaluated.
+//
 // Invariants:
 // - Contributions are added in partition order, however they arrive; so the bits of a version do
-//   not depend on arrival. A second contribution of a partition is acknowledged and dropped.
+//   not depend on arrival (on arrival they do). A second contribution of a partition is
+//   acknowledged and dropped.
 // - Rounds close in order. At most one work is under way, for the oldest open round. The work that
 //   closes it writes into the arrays of a version that ends: every partition has contributed, so
 //   none computes an earlier round any more.
@@ -22,6 +27,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -64,8 +70,12 @@ class OpenRound {
   // Moves them into `work`, whose elements are set, with the running sum: `sum`, which is made if
   // it is needed and null. Requires ready(), and that the work before has run.
   void MoveInto(ChunkWork* work, FloatArray* sum);
-  // All contributions are in the sum or in the work under way.
-  bool closing() const { return added_ == partitions(); }
+  // On arrival: takes a partition's contribution out; requires that it was added and not taken.
+  CodedContribution Take(int partition);
+  // All contributions are in the sum or in the work under way, or were taken.
+  bool closing() const { return added_ + taken_ == partitions(); }
+  // No partition has contributed.
+  bool empty() const;
   // Partitions that have not contributed.
   std::vector<int> Missing() const;
 
@@ -80,6 +90,7 @@ class OpenRound {
 
   std::vector<std::optional<CodedContribution>> arrived_;  // by partition
   int added_ = 0;  // partitions whose contributions are in the sum or in the work under way
+  int taken_ = 0;  // contributions that were taken
   bool save_ = false;
   Keepers keepers_;
 };
@@ -93,7 +104,7 @@ class ShardChunk {
   // The newest published version, which is also the oldest open round; -1: there is none yet.
   int64_t version() const { return version_; }
   // A version that is here: the newest one, some before, or the next one, once it is made, as it is
-  // sent and saved (frozen). Null for others.
+  // sent and saved (frozen). Null for others. On arrival the newest one has what was applied since.
   const Version* Find(int64_t version) const;
   // The published versions before the newest, by number. They have no slots.
   std::map<int64_t, Version> Earlier() const;
@@ -101,6 +112,8 @@ class ShardChunk {
   const OpenRound& round() const { return rounds_.front(); }
   // No work is under way, and no version is made that is not published.
   bool at_rest() const { return !computing_; }
+  // As published: without contributions to later rounds that were applied on arrival.
+  bool as_published() const;
 
   // The chunk begins with some versions (at least one), which are published. FailedPrecondition if
   // the pull codec cannot hold one.
@@ -130,8 +143,9 @@ class ShardChunk {
   // worker.
   Status OnPull(const PeerName& from, const wire::Header& header, const Directive& directive,
                 StepContext* context);
-  // Answers the pulls that are parked for the newest version, whose directive this is.
-  void AnswerParked(const Directive& directive, StepContext* context);
+  // Answers the pulls that are parked for the newest version. directive: by the number of a pull.
+  using DirectiveOf = std::function<Directive(int64_t pulled)>;
+  void AnswerParked(const DirectiveOf& directive, StepContext* context);
   // Forgets the parked pulls of a lost worker.
   void Forget(const PeerName& peer);
 
@@ -142,11 +156,21 @@ class ShardChunk {
     wire::Vector vector;
     uint64_t request;
     int64_t version;
-    int64_t base;  // the version that the peer holds; -1: none
+    int64_t base;   // the version that the peer holds; -1: none
+    int64_t least;  // the version that answers it; `version`, unless contributions are applied on
+                    // arrival
+    int64_t after;  // contributions that arrived before, to all rounds; on arrival
   };
 
   void Answer(const ParkedPull& pull, const Directive& directive, StepContext* context) const;
   int64_t OldestRoundToCompute() const;
+  // The version that answers a pull; null if it is gone.
+  const Version* VersionFor(int64_t pulled) const;
+  bool IsDue(const ParkedPull& pull) const;
+  OpenRound& OpenAt(int64_t round);
+  std::shared_ptr<ChunkWork> NextApplication();
+  // On arrival: the weights are now these.
+  void MoveTo(Version weights);
 
   const Chunk chunk_;
   const RoundMath* const math_;
@@ -157,6 +181,11 @@ class ShardChunk {
   bool computing_ = false;        // work is under way, or its version is not published yet
   Version next_, frozen_;         // made, and not published yet
   std::vector<ParkedPull> parked_;
+
+  // On arrival only.
+  std::deque<std::pair<int64_t, int>> arrived_;  // round and partition, not applied yet
+  int64_t applied_ = 0;  // contributions of all rounds so far, with the one under way
+  Version weights_, spare_;  // as they are now, with the slots; and before, to be written to
 };
 
 }  // namespace kumo

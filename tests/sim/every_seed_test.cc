@@ -150,22 +150,28 @@ bool IsWithoutADisk(const SimResult& result) {
          result.status.message().find("no server's disk has its file") != std::string::npos;
 }
 
-// Runs a job to its end, stops and all; whether everything held.
-bool Holds(const SimSettings& settings, std::string* why) {
-  SimSettings shared = Undisturbed(settings);
-  shared.experiment.checkpoint.disks = CheckpointDisks::kShared;
-  const SimResult reference = RunJob(shared);
-  Disk disk;
+// A job that was run to its end, stops and all.
+struct Ended {
+  SimResult result;  // of the last run
+  std::vector<Point> curve;
+  std::vector<std::string> violations;
+  bool at_once = true;          // in one run
+  bool without_a_disk = false;  // ended since the only disk with a file was lost
+};
+
+Ended RunToItsEnd(const SimSettings& settings, Disk* disk) {
   SimSettings next = settings;
   next.hashes_messages = std::getenv("KUMO_SIM_PRINT_HASHES") != nullptr;
-  SimResult result = RunJob(next, &disk);
+  Ended ended;
+  SimResult& result = ended.result;
+  result = RunJob(next, disk);
   if (next.hashes_messages) {
     std::printf("seed %llu: messages %016llx\n", static_cast<unsigned long long>(settings.seed),
                 static_cast<unsigned long long>(result.messages_hash));
   }
-  if (IsWithoutADisk(result)) return true;
-  std::vector<Point> curve = Curve(result);
-  std::vector<std::string> violations = result.violations;
+  ended.curve = Curve(result);
+  ended.violations = result.violations;
+  ended.without_a_disk = IsWithoutADisk(result);
   // Stopped, or its last checkpoint could not be saved: goes on from what was saved. Any other end
   // would be a job that hung.
   const std::string& words = result.status.message();
@@ -175,32 +181,46 @@ bool Holds(const SimSettings& settings, std::string* why) {
   // Server 0's disk was lost when the others, or all workers, had left, since the job was done.
   const bool away = settings.faults.disk_losses > 0 &&
                     (words.starts_with("waited") || words.starts_with("no round has closed"));
-  const bool again = result.status.code() == StatusCode::kUnavailable && violations.empty() &&
+  const bool again = result.status.code() == StatusCode::kUnavailable && ended.violations.empty() &&
                      (stopped || unsaved || away);
-  if (again) {
-    next.stop_at = -1;
-    next.faults.disk = 0;
-    next.faults.server_kills = 0;
-    // Whatever a server lacks then, it gets.
-    next.faults.disk_losses = 0;
-    if (next.experiment.checkpoint.HasPrivateDisks() && !away) {
-      next.servers = 1 + static_cast<int>(settings.seed % 3);
-    }
-    result = RunJob(next, &disk);
-    if (!result.rounds.empty()) {
-      const int64_t from = result.rounds.front();
-      std::erase_if(curve, [&](const Point& point) { return std::get<0>(point) > from; });
-    }
-    const std::vector<Point> rest = Curve(result);
-    curve.insert(curve.end(), rest.begin(), rest.end());
-    violations = result.violations;
-  } else if (result.epochs.size() != reference.epochs.size()) {
+  if (ended.without_a_disk || !again) return ended;
+  ended.at_once = false;
+  next.stop_at = -1;
+  next.faults.disk = 0;
+  next.faults.server_kills = 0;
+  // Whatever a server lacks then, it gets.
+  next.faults.disk_losses = 0;
+  if (next.experiment.checkpoint.HasPrivateDisks() && !away) {
+    next.servers = 1 + static_cast<int>(settings.seed % 3);
+  }
+  result = RunJob(next, disk);
+  if (!result.rounds.empty()) {
+    const int64_t from = result.rounds.front();
+    std::erase_if(ended.curve, [&](const Point& point) { return std::get<0>(point) > from; });
+  }
+  const std::vector<Point> rest = Curve(result);
+  ended.curve.insert(ended.curve.end(), rest.begin(), rest.end());
+  ended.violations = result.violations;
+  return ended;
+}
+
+// Runs a job to its end; whether everything held.
+bool Holds(const SimSettings& settings, std::string* why) {
+  SimSettings shared = Undisturbed(settings);
+  shared.experiment.checkpoint.disks = CheckpointDisks::kShared;
+  const SimResult reference = RunJob(shared);
+  Disk disk;
+  const Ended ended = RunToItsEnd(settings, &disk);
+  if (ended.without_a_disk) return true;
+  const SimResult& result = ended.result;
+  std::vector<std::string> violations = ended.violations;
+  if (ended.at_once && result.epochs.size() != reference.epochs.size()) {
     violations.push_back(std::to_string(result.epochs.size()) + " epochs were evaluated");
   }
   if (!result.status.ok()) violations.push_back("ends with: " + result.status.message());
   if (Bits(result.weights) != Bits(reference.weights)) violations.push_back("other weights");
   CheckEvaluations(result, disk, &violations);
-  if (curve != Curve(reference)) violations.push_back("another curve");
+  if (ended.curve != Curve(reference)) violations.push_back("another curve");
   for (const std::string& violation : violations) *why += violation + "\n";
   return violations.empty() && reference.violations.empty() && reference.status.ok();
 }
@@ -252,7 +272,53 @@ TEST_P(EverySeed, EndsWithTheSameWeights) {
               "--gtest_filter=Cluster/EverySeed.EndsWithTheSameWeights/0";
   }
 }
+
+// Async mode promises no bits, but that each contribution counts once in each chunk, in its epoch
+// and in the figures, whoever dies, stops and resumes (Invariants::OnApplication).
+TEST_P(EverySeed, CountsEachContributionOnceInAsyncMode) {
+  const int first = FromEnvironment("KUMO_SIM_FIRST_SEED", 1);
+  const int count = Seeds() / 2;
+  for (int seed = first + GetParam(); seed < first + count; seed += kParts) {
+    SimSettings settings = RandomJob(seed);
+    Experiment& e = settings.experiment;
+    e.sync.mode = SyncMode::kAsync;
+    e.sync.staleness = std::array{1, 2, 5, kMostStaleness}[seed / kParts % 4];
+    e.sync.overlap = 0;
+    e.sync.warmup_samples = 0;
+    if (!e.sync.PullCodec().codes_weights()) e.sync.pull_codec = CodecId::kFp16;
+    e.cluster.replicas = 1;
+    Disk disk;
+    const Ended ended = RunToItsEnd(settings, &disk);
+    if (ended.without_a_disk) continue;
+    std::string why;
+    for (const std::string& violation : ended.violations) why += violation + "\n";
+    if (!ended.result.status.ok()) why += "ends with: " + ended.result.status.message() + "\n";
+    int64_t samples = 0;
+    for (const Point& point : ended.curve) samples += std::get<2>(point);
+    const int64_t trained = int64_t{settings.train_samples} * e.job.epochs;
+    if (e.job.patience == 0 && samples != trained) {
+      why += std::to_string(samples) + " samples in the curve instead of " +
+             std::to_string(trained) + "\n";
+    }
+    if (why.empty()) continue;
+    FAIL() << why << "repeat with: KUMO_SIM_FIRST_SEED=" << seed
+           << " KUMO_SIM_SEEDS=2 build/release/bin/cluster_test --gtest_filter="
+              "Cluster/EverySeed.CountsEachContributionOnceInAsyncMode/0";
+  }
+}
 INSTANTIATE_TEST_SUITE_P(Cluster, EverySeed, testing::Range(0, kParts));
+
+TEST(Cluster, AsyncModeWithoutStalenessIsGradientModeBitForBit) {
+  SimSettings settings = SmallJob(3);
+  settings.experiment.sync.mode = SyncMode::kGradient;
+  const SimResult gradient = RunJob(settings);
+  settings.experiment.sync.mode = SyncMode::kAsync;
+  settings.experiment.sync.staleness = 0;
+  const SimResult async = RunJob(settings);
+  ExpectFinished(async);
+  EXPECT_EQ(Bits(async.weights), Bits(gradient.weights));
+  EXPECT_EQ(Curve(async), Curve(gradient));
+}
 
 // A seed is a whole job: what repeats it sends the same messages at the same times.
 TEST(Cluster, ASeedSendsTheSameMessagesEachTime) {

@@ -8,6 +8,7 @@ std::string Number(int64_t number) { return std::to_string(number); }
 }  // namespace
 
 void Invariants::OnWork(uint64_t incarnation, const ChunkWork& work) {
+  if (plan_.on_arrival()) return OnApplication(incarnation, work);
   ChunkRound& chunk = chunks_[{work.generation, work.chunk}];
   const std::string where = "chunk " + Number(work.chunk) + ", generation " +
                             Number(work.generation) + ", round " + Number(work.round);
@@ -29,6 +30,37 @@ void Invariants::OnWork(uint64_t incarnation, const ChunkWork& work) {
   if (chunk.contributions != expected) {
     Violation(where + ": closes with " + Number(chunk.contributions) + " of " + Number(expected) +
               " contributions");
+  }
+}
+
+// Of the contributions to a chunk all that came are counted: as many as the rounds that are closed
+// have, and some of the next ones.
+void Invariants::OnApplication(uint64_t incarnation, const ChunkWork& work) {
+  ChunkRound& chunk = chunks_[{work.generation, work.chunk}];
+  if (chunk.round < 0 || chunk.incarnation != incarnation) {
+    chunk = {incarnation, work.round, 0, false};
+    chunk.first_round = work.round;
+  }
+  chunk.contributions += static_cast<int>(work.contributions.size());
+  if (!work.closes()) return;
+  const auto expected = [&](int64_t end) {
+    int contributions = 0;
+    for (int64_t r = chunk.first_round; r < end; ++r) {
+      const RoundPlan round = plan_.Round(r);
+      for (int p = 0; p < plan_.settings().partitions; ++p) {
+        if (map_.chunks()[work.chunk].frozen()) continue;
+        contributions += plan_.PartitionSamples(round, p).size() > 0;
+      }
+    }
+    return contributions;
+  };
+  const int64_t end = work.round + 1;
+  // What is saved has no contribution that comes again when the job resumes from it.
+  const int64_t may_have_come = work.freeze ? end : plan_.LastOpen(work.round) + 1;
+  if (chunk.contributions < expected(end) || chunk.contributions > expected(may_have_come)) {
+    Violation("chunk " + Number(work.chunk) + ": round " + Number(work.round) + " closes with " +
+              Number(chunk.contributions) + " contributions so far, and not " +
+              Number(expected(end)));
   }
 }
 

@@ -40,11 +40,14 @@ class Invariants {
   const std::vector<std::string>& violations() const { return violations_; }
 
  private:
+  void OnApplication(uint64_t incarnation, const ChunkWork& work);
+
   struct ChunkRound {
     uint64_t incarnation = 0;
     int64_t round = -1;
     int contributions = 0;
     bool closed = false;
+    int64_t first_round = 0;  // of the generation, on arrival
   };
 
   const JobPlan plan_;

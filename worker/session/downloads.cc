@@ -57,7 +57,7 @@ void WeightDownload::Install(const Message& message, Side* side, Reached* reache
   reached->move = header.move();
 }
 
-WeightDownload::Reached WeightDownload::Reach(wire::Vector vector, int64_t version,
+WeightDownload::Reached WeightDownload::Reach(wire::Vector vector, int64_t version, bool whole,
                                               WorkerStepContext* context) {
   Side& side = sides_[vector];
   Reached reached;
@@ -68,7 +68,7 @@ WeightDownload::Reached WeightDownload::Reach(wire::Vector vector, int64_t versi
     }
     // What was said with a version on the way is about earlier rounds than this worker computes.
     if (step != version) reached = {};
-    if (side.asked != step) AskFor(vector, step, context);
+    if (side.asked != step) AskFor(vector, step, whole, context);
     if (side.whole != step) return reached;
   }
   reached.complete = true;
@@ -78,7 +78,7 @@ WeightDownload::Reached WeightDownload::Reach(wire::Vector vector, int64_t versi
 void WeightDownload::AskAhead(wire::Vector vector, int64_t version, WorkerStepContext* context) {
   Side& side = sides_[vector];
   const int64_t step = StepTowards(vector, version);
-  if (side.whole != step && side.asked != step) AskFor(vector, step, context);
+  if (side.whole != step && side.asked != step) AskFor(vector, step, /*whole=*/true, context);
 }
 
 // The version to install next on the way to `version`. A difference is to the version before: so
@@ -90,7 +90,8 @@ int64_t WeightDownload::StepTowards(wire::Vector vector, int64_t version) const 
   return steps && near ? whole + 1 : version;
 }
 
-void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepContext* context) {
+void WeightDownload::AskFor(wire::Vector vector, int64_t version, bool whole,
+                            WorkerStepContext* context) {
   // Scenario: pulls of version 8 fill the window, for chunks that are installed at 7, when a lease
   // arrives for a partition whose round 7 is missing. Version 8 cannot exist without that
   // contribution, so the pulls of 7 behind those of 8 would wait for ever.
@@ -110,6 +111,7 @@ void WeightDownload::AskFor(wire::Vector vector, int64_t version, WorkerStepCont
     header.set_vector(vector);
     header.set_chunk(chunk.index);
     header.set_round(version);
+    header.set_wait(whole && shape_->plan.on_arrival());
     // Numbers that have not changed are not sent again, but the version is waited for as any other:
     // a push to a round that the chunk has not reached would be refused.
     const bool difference = shape_->policy.pulls_differences() && vector == wire::START;

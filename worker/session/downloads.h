@@ -37,7 +37,8 @@ class WeightDownload {
   };
   // Installs the chunks of a version that have arrived, and pulls the missing ones unless they are
   // already asked for.
-  Reached Reach(wire::Vector vector, int64_t version, WorkerStepContext* context);
+  // whole: the version itself, and not older weights that a round may start from on arrival.
+  Reached Reach(wire::Vector vector, int64_t version, bool whole, WorkerStepContext* context);
   // Pulls a version that will be reached next, while a block is computed from the installed one.
   void AskAhead(wire::Vector vector, int64_t version, WorkerStepContext* context);
   // A pull was closed without weights: Reach must pull the missing chunks again, and not by way of
@@ -60,7 +61,7 @@ class WeightDownload {
   };
   bool SameNumbers(const wire::Header& asked, const Chunk& chunk) const;
   void Install(const Message& message, Side* side, Reached* reached, WorkerStepContext* context);
-  void AskFor(wire::Vector vector, int64_t version, WorkerStepContext* context);
+  void AskFor(wire::Vector vector, int64_t version, bool whole, WorkerStepContext* context);
   int64_t StepTowards(wire::Vector vector, int64_t version) const;
 
   const JobShape* shape_;

@@ -17,6 +17,7 @@ void Rounds::Forget(int64_t version, WorkerStepContext* context) {
   initialised_ = version > 0;
   progress_.ForgetTimes();
   computation_.Disown();
+  saved_ = -1;
 }
 
 void Rounds::OnOrders(const wire::Header& header, WorkerStepContext* context) {
@@ -112,7 +113,7 @@ void Rounds::Proceed(WorkerStepContext* context) {
     return;
   }
   if (leases_.WaitsForOrders(target)) return;
-  if (!Reach(wire::START, shape_->plan.BaseOf(target), context) || busy) return;
+  if (!Reach(wire::START, shape_->plan.PulledFor(target), context) || busy) return;
   progress_.OnVersion(target);
   if (shape_->EvaluatesApart(target) && !Reach(wire::WEIGHTS, target, context)) return;
   for (const auto& [partition, lease] : leases_.all()) {
@@ -127,6 +128,7 @@ void Rounds::Proceed(WorkerStepContext* context) {
 // With a delay, the base of the next round may be there before the current one is computed.
 void Rounds::AskAhead(WorkerStepContext* context) {
   const int64_t next = computation_.round() + 1;
+  if (shape_->plan.on_arrival()) return;  // the later, the newer
   if (shape_->plan.delay() == 0 || computation_.kind() != Computation::Kind::kTraining) return;
   if (computation_.partition() < 0) return;  // of a generation that is over
   if (next > shape_->plan.rounds() || leases_.Halted(next)) return;
@@ -135,9 +137,17 @@ void Rounds::AskAhead(WorkerStepContext* context) {
 
 // Returns true when all chunks are installed at `version`.
 bool Rounds::Reach(wire::Vector vector, int64_t version, WorkerStepContext* context) {
-  const WeightDownload::Reached reached = weights_.Reach(vector, version, context);
-  leases_.OnVersion(version, reached.stop, reached.move);
+  const WeightDownload::Reached reached =
+      weights_.Reach(vector, version, NeedsWhole(version), context);
+  leases_.OnVersion(shape_->plan.ToldWith(version), reached.stop, reached.move);
   return reached.complete;
+}
+
+bool Rounds::NeedsWhole(int64_t round) const {
+  if (round == saved_) return true;
+  return std::ranges::any_of(leases_.all(), [&](const auto& entry) {
+    return entry.second.round == round && entry.second.from == round;
+  });
 }
 
 void Rounds::ComputePartition(int partition, Lease* lease, WorkerStepContext* context) {
@@ -157,7 +167,9 @@ void Rounds::ComputePartition(int partition, Lease* lease, WorkerStepContext* co
   progress_.OnTraining(context->now);
   const JobPlan& plan = shape_->plan;
   const bool is_last = lease->round + 1 == plan.RoundsFrom(plan.BaseOf(lease->round)).end;
-  computation_.Train(partition, lease->round, is_last && weights_.save(), context);
+  const bool saves = is_last && weights_.save();
+  if (saves) saved_ = lease->round + 1;
+  computation_.Train(partition, lease->round, saves, context);
 }
 
 void Rounds::OnInitialised(InitialWeights weights, WorkerStepContext* context) {

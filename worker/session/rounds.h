@@ -13,6 +13,10 @@
 // 4. If the pull of chunk 0 said that round r ends with a checkpoint, the partition's carried state
 //    is put on the servers and acknowledged before its next round.
 //
+// On arrival (JobPlan::on_arrival) each round pulls the weights anew, as they are. After a round
+// that ends with a checkpoint, and with a new lease, it pulls a whole version: so no contribution
+// is in weights that are saved, and comes again when the job resumes from them.
+//
 // Owned by a Session and called within its step contexts; one thread.
 #pragma once
 
@@ -117,6 +121,7 @@ class Rounds {
   void OnAck(const OpenRequest& request, const wire::Header& ack, WorkerStepContext* context);
   void OnGone(const OpenRequest& pull, int64_t oldest, WorkerStepContext* context);
   bool Reach(wire::Vector vector, int64_t version, WorkerStepContext* context);
+  bool NeedsWhole(int64_t round) const;
   void AskAhead(WorkerStepContext* context);
   void ComputePartition(int partition, Lease* lease, WorkerStepContext* context);
   Lease* LeaseOfBlock();
@@ -128,6 +133,7 @@ class Rounds {
   Computation computation_;
   Progress progress_;
   bool initialised_ = false;  // the initial weights are pushed or not needed
+  int64_t saved_ = -1;        // the version after the last round that ends with a checkpoint
 };
 
 }  // namespace kumo

@@ -15,8 +15,8 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, int pa
     const int64_t begin = chunk.range.begin;
     GradientCodec::Encoding& encoding = encodings_.emplace_back();
     places.push_back(end);
-    const bool contributes = JobPlan::TakesPart(round, chunk) &&
-                             shape.plan.SpanSamples(round, chunk, partition) > 0;
+    const bool contributes =
+        JobPlan::TakesPart(round, chunk) && shape.plan.SpanSamples(round, chunk, partition) > 0;
     asked_[chunk.index] = !contributes;
     if (!contributes) continue;
     encoding.codec = &shape.policy.PushCodec(round, chunk);

@@ -16,10 +16,10 @@ std::string Describe(const PlanSettings& s) {
   return (s.mode == SyncMode::kBlock ? "block" : "gradient") + std::string(", samples ") +
          std::to_string(s.train_samples) + ", partitions " + std::to_string(s.partitions) +
          ", minibatch " + std::to_string(s.minibatch) + ", block " + std::to_string(s.block) +
-         ", overlap " + std::to_string(s.overlap) + ", fragments " +
-         std::to_string(s.fragments) + ", delay " + std::to_string(s.delay) +
-         ", warm-up " + std::to_string(s.warmup_samples) + ", epochs " + std::to_string(s.epochs) +
-         ", evaluate every " + std::to_string(s.evaluate_every_epochs);
+         ", overlap " + std::to_string(s.overlap) + ", fragments " + std::to_string(s.fragments) +
+         ", delay " + std::to_string(s.delay) + ", warm-up " + std::to_string(s.warmup_samples) +
+         ", epochs " + std::to_string(s.epochs) + ", evaluate every " +
+         std::to_string(s.evaluate_every_epochs);
 }
 
 // Small jobs of every kind: sizes that do not divide, warm-ups that end within an epoch or after
@@ -274,8 +274,8 @@ TEST(JobPlan, StepsCountTheRoundsOfEachMode) {
   });
 }
 
-// The rounds that a fragment's contributions are of follow each other without gaps, in each epoch of
-// blocks, and end with it; each is of the samples that the partitions train in them.
+// The rounds that a fragment's contributions are of follow each other without gaps, in each epoch
+// of blocks, and end with it; each is of the samples that the partitions train in them.
 TEST(JobPlan, FragmentsTakeTurnsAndTheirSpansAreTheEpoch) {
   ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
     for (int fragment = 0; fragment < s.fragments; ++fragment) {
@@ -286,8 +286,7 @@ TEST(JobPlan, FragmentsTakeTurnsAndTheirSpansAreTheEpoch) {
         const RoundPlan round = plan.Round(r);
         for (int p = 0; p < s.partitions; ++p) samples[p] += plan.PartitionSamples(round, p).size();
         const RoundPlan before = r > 0 ? plan.Round(r - 1) : RoundPlan();
-        const bool follows =
-            before.local_steps && round.local_steps && before.epoch == round.epoch;
+        const bool follows = before.local_steps && round.local_steps && before.epoch == round.epoch;
         ASSERT_EQ(round.goes_on, follows && s.own_weights);
         rounds = follows ? rounds + 1 : 0;
         const bool last = round.ends_epoch || !round.local_steps;

@@ -55,7 +55,7 @@ TEST(OptionTable, AWordThatIsNoChoiceIsRefusedEvenIfAllValuesAreAllowed) {
   SyncMode mode = SyncMode::kBlock;
   const Status refused = ReadValue("blocks", Allowed{}, &mode);
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(refused.message(), "must be one of gradient, block");
+  EXPECT_EQ(refused.message(), "must be one of gradient, block, async");
   EXPECT_EQ(mode, SyncMode::kBlock);
   ASSERT_TRUE(ReadValue("gradient", Allowed{}, &mode).ok());
   EXPECT_EQ(mode, SyncMode::kGradient);
@@ -220,7 +220,7 @@ TEST(OptionTable, AnUnknownWordOfAListIsRefusedWithTheNearest) {
   const OptionTable& table = OptionTable::Shared();
   Experiment e;
   EXPECT_EQ(table.Find("sync.mode")->read("blcok", &e).message(),
-            "must be one of gradient, block; did you mean block?");
+            "must be one of gradient, block, async; did you mean block?");
 }
 
 TEST(OptionTable, ListsAreReadWithOrWithoutSpaces) {

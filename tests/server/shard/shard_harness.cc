@@ -52,7 +52,8 @@ Message PushMessage(const Job& job, const Chunk& chunk, int64_t round, int parti
     test::SetCorrect(static_cast<double>(std::min<int64_t>(partition, push.header.samples())),
                      push.header.mutable_metrics());
   }
-  if (JobPlan::TakesPart(r, chunk) && plan.SpanSamples(r, chunk, partition) > 0) push.payload = {coded, std::span<const std::byte>(*coded)};
+  if (JobPlan::TakesPart(r, chunk) && plan.SpanSamples(r, chunk, partition) > 0)
+    push.payload = {coded, std::span<const std::byte>(*coded)};
   return push;
 }
 

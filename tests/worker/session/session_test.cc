@@ -101,8 +101,8 @@ TEST(Session, NumbersThatARoundHasNotChangedAreNotPulledAgain) {
   for (const auto& send : script.log) {
     const wire::Header& header = send.message.header;
     if (header.type() != wire::PULL || header.round() == 0) continue;
-    const bool changed = JobPlan::TakesPart(plan.Round(header.round() - 1),
-                                            script.map().chunks()[header.chunk()]);
+    const bool changed =
+        JobPlan::TakesPart(plan.Round(header.round() - 1), script.map().chunks()[header.chunk()]);
     EXPECT_EQ(header.has_base(), !changed);
     if (!changed) ++same;
   }

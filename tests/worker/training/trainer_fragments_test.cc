@@ -1,4 +1,5 @@
-// Fragments and weights of a partition's own (sync.fragments, sync.local_share): the trainer's part.
+// Fragments and weights of a partition's own (sync.fragments, sync.local_share): the trainer's
+// part.
 #include <cmath>
 #include <vector>
 
