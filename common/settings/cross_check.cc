@@ -77,6 +77,16 @@ class Checker {
                                   ": a program of worker.command cannot begin a block during an "
                                   "exchange; set sync.overlap = 0");
     }
+    const std::string own =
+        ": a program of worker.command has no weights of a partition's own; set ";
+    if (e_.sync.mode == SyncMode::kBlock && e_.sync.fragments > 1) {
+      Problem("sync.fragments",
+              " = " + std::to_string(e_.sync.fragments) + own + "sync.fragments = 1");
+    }
+    if (e_.sync.mode == SyncMode::kBlock && e_.sync.local_share > 0) {
+      Problem("sync.local_share",
+              " = " + WriteValue(e_.sync.local_share) + own + "sync.local_share = 0");
+    }
   }
 
   void CheckNetwork() {

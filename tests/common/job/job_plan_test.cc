@@ -13,26 +13,25 @@ namespace kumo {
 namespace {
 
 std::string Describe(const PlanSettings& s) {
-  return (s.mode == SyncMode::kBlock ? "block" : "gradient") + std::string(", samples ") +
-         std::to_string(s.train_samples) + ", partitions " + std::to_string(s.partitions) +
-         ", minibatch " + std::to_string(s.minibatch) + ", block " + std::to_string(s.block) +
-         ", overlap " + std::to_string(s.overlap) + ", fragments " + std::to_string(s.fragments) +
-         ", delay " + std::to_string(s.delay) + ", warm-up " + std::to_string(s.warmup_samples) +
-         ", epochs " + std::to_string(s.epochs) + ", evaluate every " +
-         std::to_string(s.evaluate_every_epochs);
+  return std::string(WordOf(s.mode)) + ", samples " + std::to_string(s.train_samples) +
+         ", partitions " + std::to_string(s.partitions) + ", minibatch " +
+         std::to_string(s.minibatch) + ", block " + std::to_string(s.block) + ", overlap " +
+         std::to_string(s.overlap) + ", fragments " + std::to_string(s.fragments) + ", delay " +
+         std::to_string(s.delay) + ", warm-up " + std::to_string(s.warmup_samples) + ", epochs " +
+         std::to_string(s.epochs) + ", evaluate every " + std::to_string(s.evaluate_every_epochs);
 }
 
 // Small jobs of every kind: sizes that do not divide, warm-ups that end within an epoch or after
 // the job, more partitions than samples.
 PlanSettings RandomSettings(Rng* rng) {
   PlanSettings s;
-  s.mode = rng->NextBelow(2) ? SyncMode::kBlock : SyncMode::kGradient;
+  s.mode = ChoicesOf(SyncMode())[rng->NextBelow(3)].value;
   s.train_samples = 1 + static_cast<int64_t>(rng->NextBelow(rng->NextBelow(2) ? 10 : 300));
   s.partitions = 1 + static_cast<int>(rng->NextBelow(9));
   s.minibatch = 1 + static_cast<int>(rng->NextBelow(17));
   s.block = 1 + static_cast<int>(rng->NextBelow(7));
   s.overlap = static_cast<int>(rng->NextBelow(s.block));
-  if (s.mode == SyncMode::kGradient) s.delay = static_cast<int>(rng->NextBelow(4));
+  if (s.mode != SyncMode::kBlock) s.delay = static_cast<int>(rng->NextBelow(4));
   if (rng->NextBelow(2)) s.fragments = 1 + static_cast<int>(rng->NextBelow(5));
   s.own_weights = s.overlap > 0 || s.fragments > 1 || rng->NextBelow(2) > 0;
   s.epochs = 1 + static_cast<int>(rng->NextBelow(5));
@@ -124,13 +123,28 @@ TEST(JobPlan, WhatAChunkKeepsIsWhatAnyOpenRoundStartsFrom) {
     for (int64_t version = 0; version <= plan.rounds(); ++version) {
       const int64_t slowest = version > 0 ? plan.BaseOf(version - 1) : 0;
       ASSERT_EQ(plan.OldestOpen(version), slowest);
-      ASSERT_EQ(plan.OldestKept(version), plan.BaseOf(slowest));
-      ASSERT_LE(version - plan.OldestKept(version) + 1, plan.MostKept(plan.delay()));
+      ASSERT_EQ(plan.OldestBase(version), plan.BaseOf(slowest));
+      ASSERT_LE(version - plan.OldestBase(version) + 1, plan.MostKept(plan.delay()));
+      // On arrival a version is what is there.
+      ASSERT_EQ(plan.OldestKept(version), plan.on_arrival() ? version : plan.OldestBase(version));
       int64_t last = -1;
       for (int64_t r = 0; r < plan.rounds(); ++r) {
         if (plan.BaseOf(r) <= version) last = r;
       }
       ASSERT_EQ(plan.LastOpen(version), last);
+    }
+  });
+}
+
+// By whatever number the weights for a round are pulled, what is directed about the last round of a
+// version is told to all who compute it, and each number is told with one version.
+TEST(JobPlan, APullIsToldWhatIsDirectedWithTheVersionThatItsRoundStartsFrom) {
+  ForManyPlans([](const PlanSettings& s, const JobPlan& plan) {
+    ASSERT_EQ(plan.on_arrival(), s.mode == SyncMode::kAsync && s.delay > 0);
+    for (int64_t r = 0; r <= plan.rounds(); ++r) {
+      ASSERT_EQ(plan.ToldWith(plan.PulledFor(r)), plan.BaseOf(r));
+      ASSERT_EQ(plan.PulledFor(r), plan.on_arrival() ? r : plan.BaseOf(r));
+      ASSERT_EQ(plan.OldestSaved(r), plan.on_arrival() ? r : plan.BaseOf(r));
     }
   });
 }

@@ -209,11 +209,17 @@ TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
   EXPECT_THAT(FirstProblem(head + "[sync]\nminibatch = 30\nminibatch_parts = 4\n"),
               StartsWith(path_ + ":5: sync.minibatch_parts = 4: sync.minibatch = 30 is no multiple "
                                  "of it; set it to 3, or sync.minibatch to 32"));
-  EXPECT_THAT(FirstProblem(head + "[sync]\nblock = 30\nfragments = 4\n"),
-              StartsWith(path_ + ":5: sync.fragments = 4: sync.block = 30 is no multiple of it; set "
-                                 "it to 3, or sync.block to 32"));
+  EXPECT_THAT(
+      FirstProblem(head + "[sync]\nblock = 30\nfragments = 4\n"),
+      StartsWith(path_ + ":5: sync.fragments = 4: sync.block = 30 is no multiple of it; set "
+                         "it to 3, or sync.block to 32"));
   EXPECT_THAT(FirstProblem(head + "[sync]\nblock = 32\nfragments = 4\noverlap = 8\n"),
               HasSubstr("must be less than sync.block / sync.fragments = 8; set it to at most 7"));
+  EXPECT_THAT(FirstProblem(head + "[sync]\nmode = async\npull_codec = 1bit\n"),
+              HasSubstr("in async mode workers hold no versions; set it to fp16 or fp32"));
+  EXPECT_THAT(FirstProblem(head + "[sync]\nmode = async\n[cluster]\nreplicas = 2\n"),
+              StartsWith(path_ + ":6: cluster.replicas = 2: in async mode"));
+  EXPECT_EQ(FirstProblem(head + "[sync]\nmode = async\nstaleness = 0\npull_codec = 1bit\n"), "");
   EXPECT_THAT(FirstProblem(head + "[sync]\nblock = 32\nfragments = 4\n"),
               HasSubstr("set block.reset_local_state = false"));
   EXPECT_THAT(FirstProblem(head + "[sync]\nmode = gradient\nwarmup_samples = 5\n"),

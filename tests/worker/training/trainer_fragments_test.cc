@@ -84,8 +84,7 @@ TEST_F(FragmentsTest, OwnWeightsGoOnAndAreMergedFragmentByFragment) {
           base[at] = served(base[at], own[at]);
         }
       }
-      const RoundPlan next = plan.Round(r + 1);
-      if (of.overlap > 0) (void)worker.trainer->TrainAhead({0, next, false}).value();
+      if (of.overlap > 0) (void)worker.TrainAhead(r + 1, 0);
       worker.InstallAll(Chunks(worker, base));
     }
   }
