@@ -194,7 +194,8 @@ std::vector<std::string> NotesOf(const Carried& then, const Carried& now) {
   const bool local = !then.local.empty();
   if (then.partitions != now.partitions && then.arrays.count() > 0) {
     notes.emplace_back(
-        "the state of the partitions (residuals, weights of their own, optimiser state) is dropped");
+        "the state of the partitions (residuals, weights of their own, optimiser state) is "
+        "dropped");
     return notes;
   }
   if (then.arrays.residual > now.arrays.residual) {

@@ -184,7 +184,7 @@ class ShardChunk {
 
   // On arrival only.
   std::deque<std::pair<int64_t, int>> arrived_;  // round and partition, not applied yet
-  int64_t applied_ = 0;  // contributions of all rounds so far, with the one under way
+  int64_t applied_ = 0;      // contributions of all rounds so far, with the one under way
   Version weights_, spare_;  // as they are now, with the slots; and before, to be written to
 };
 
