@@ -242,13 +242,17 @@ void WorkerService::Do(const TrainAheadAction& train) {
   keeps_ahead_ = true;
   Compute([this, train] {
     auto ahead = std::make_shared<Result<TrainedAhead>>(*std::exchange(ahead_, std::nullopt));
-    if (ahead->ok()) {
-      if (Status status = engine_->KeepAhead(train, &ahead->value()); !status.ok()) *ahead = status;
-    }
-    Complete([this, ahead](TimeUs now) {
-      keeps_ahead_ = false;
-      if (!ahead->ok()) return session_.OnFailed(ahead->status(), now);
-      return session_.OnTrainedAhead(std::move(*ahead).value(), now);
+    // In turn with the installations, since both may be about the base weights.
+    Code([this, train, ahead] {
+      if (ahead->ok()) {
+        const Status status = engine_->KeepAhead(train, &ahead->value());
+        if (!status.ok()) *ahead = status;
+      }
+      Complete([this, ahead](TimeUs now) {
+        keeps_ahead_ = false;
+        if (!ahead->ok()) return session_.OnFailed(ahead->status(), now);
+        return session_.OnTrainedAhead(std::move(*ahead).value(), now);
+      });
     });
   });
 }

@@ -4,10 +4,10 @@
 // network of Kumo's on a device (Trainer), or otherwise.
 //
 // The driver makes all calls in the order of the session's actions, one at a time, from a thread of
-// its own; only Cancel may come from another thread. If the engine codes beside steps, Code and the
-// Installs that follow it run on a second thread while the first one is in StepAhead: until Code
-// and these Installs have returned, the base weights, the residual and the weights at the end of
-// the block belong to the second thread.
+// its own; only Cancel may come from another thread. If the engine codes beside steps, Code, the
+// Installs that follow it and KeepAhead run on a second thread, in order, Code and Installs perhaps
+// while the first one is in StepAhead: until they have returned, the base weights, the residual and
+// the weights at the end of the block belong to the second thread.
 #pragma once
 
 #include <functional>
@@ -48,7 +48,7 @@ class TrainingEngine {
   virtual Result<TrainedAhead> StepAhead(const RoundPlan& round, int partition) = 0;
   // Carries the way of these steps to the partition's next block, after Code.
   virtual Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) = 0;
-  // Whether Code and Install may run beside StepAhead.
+  // Whether Code and Install may run beside StepAhead, on another thread.
   virtual bool codes_beside_steps() const = 0;
   virtual Result<MetricSums> Evaluate(const EvaluateAction& evaluate) = 0;
   virtual void Drop(int partition) = 0;
