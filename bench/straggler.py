@@ -24,7 +24,7 @@ MODES = {
     "delay-8": ["sync.mode=gradient", "sync.overlap=8"],
     "async-8": ["sync.mode=async", "sync.staleness=8"],
     "async-200": ["sync.mode=async", "sync.staleness=200"],
-    "async-unbounded": ["sync.mode=async", "sync.staleness=1000000"],
+    "async-1000": ["sync.mode=async", "sync.staleness=1000"],
 }
 
 

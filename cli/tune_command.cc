@@ -167,6 +167,7 @@ struct Choice {
   int block = 1;
   int overlap = 0;  // of gradients: the delay
   bool ends_warm_up = false;
+  bool ends_fragments = false;  // of the experiment: the weights are exchanged as a whole
   const Codec* codec = nullptr;
   RoundTime time = {};
   double samples_per_s = 0;
@@ -174,6 +175,10 @@ struct Choice {
   std::vector<std::string> Settings() const {
     std::vector<std::string> settings = {"sync.mode=" + WriteValue(mode)};
     if (mode == SyncMode::kBlock) settings.push_back("sync.block=" + std::to_string(block));
+    if (ends_fragments && mode == SyncMode::kBlock) {
+      settings.emplace_back("sync.fragments=1");
+      settings.emplace_back("sync.local_share=0");
+    }
     if (ends_warm_up) settings.emplace_back("sync.warmup_samples=0");
     settings.push_back("sync.push_codec=" + codec->name);
     settings.push_back("sync.pull_codec=" + codec->name);
@@ -207,6 +212,7 @@ Result<std::vector<Choice>> Predict(const CliEnvironment& environment, const Arg
   std::vector<Choice> choices;
   Status refused = Internal("no mode to predict");
   for (Choice choice : Shapes(experiment)) {
+    choice.ends_fragments = experiment.sync.fragments > 1 || experiment.sync.local_share > 0;
     const bool delayed = choice.mode == SyncMode::kGradient;
     load.steps = choice.block;
     load.delay = delayed ? choice.overlap : 0;

@@ -63,6 +63,7 @@ struct Comparison {
   RoundPlan last_then, last_now;  // the round that made the version
   Carried carried_then, carried_now;
   OptimiserTraits optimiser_now;
+  bool other_fragments = false;  // fragments are other numbers
 };
 
 JobSpec SizesOf(const checkpoint::Manifest& manifest) {
@@ -101,6 +102,8 @@ Result<Comparison> Compare(const checkpoint::Manifest& manifest, const Experimen
   c.carried_then = CarriedBy(c.then, c.last_then);
   c.carried_now = CarriedBy(now, c.last_now);
   c.optimiser_now = TraitsOf(now.optimiser.type);
+  c.other_fragments =
+      c.plan_now.settings().fragments > 1 && c.then.sync.ChunkUnit() != now.sync.ChunkUnit();
   return c;
 }
 
@@ -133,6 +136,11 @@ class Refusals {
     }
     if (!c_.last_then.ends_epoch) {
       Refuse(Effect::kOrder, "it changes the current epoch; continue from the end of an epoch");
+      if (c_.other_fragments) {
+        refused_.emplace_back(
+            "with other codecs the fragments are cut at other places; continue from the end of an "
+            "epoch");
+      }
     }
     const bool keeps_local = AreMoments(c_, &Carried::local) && Same(&Carried::local);
     if (keeps_local || (AreMoments(c_, &Carried::rule) && Same(&Carried::rule))) {

@@ -113,8 +113,8 @@ class JobPlan {
   int64_t NumbersSince(int64_t version, const Chunk& chunk) const;
   // Whether a chunk has the same numbers in two versions; false for what is no version of the job.
   bool SameNumbers(int64_t a, int64_t b, const Chunk& chunk) const;
-  // The front of that slice, which is trained ahead, and the rest, which is never empty unless the
-  // slice is. The front is of whole minibatches.
+  // The front of a partition's slice (PartitionSamples), which is trained ahead, and the rest,
+  // which is never empty unless the slice is. The front is of whole minibatches.
   Range AheadSamples(const RoundPlan& round, int partition) const;
   Range MainSamples(const RoundPlan& round, int partition) const;
   // Samples that a round's metrics are of: those of the partitions' MainSamples.

@@ -34,9 +34,9 @@ ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_byt
   int64_t before = 0;  // floats in the chunks so far
   for (const StepGroup& group : layout.groups()) {
     const Range range = group.range;
-    const int64_t stretch = fragments == 1
-                                ? units(range.size())
-                                : units(range.size() / (fragments * kStretchesOfFragment));
+    const int64_t stretches_of_group = fragments * kStretchesOfFragment;
+    const int64_t shortest = std::max(range.size() / stretches_of_group, total / kMaxChunks);
+    const int64_t stretch = units(fragments == 1 ? range.size() : shortest);
     for (int64_t begin = range.begin; begin < range.end;) {
       const int64_t stretches = (begin - range.begin) / stretch;
       const int64_t stretch_end = range.begin + (stretches + 1) * stretch;

@@ -29,9 +29,9 @@ inline constexpr Choice<SyncMode> kSyncModes[] = {
 constexpr std::span<const Choice<SyncMode>> ChoicesOf(SyncMode) { return kSyncModes; }
 // Rounds of delay in gradient mode, at most (sync.overlap).
 inline constexpr int kMostDelay = 8;
-// Rounds that a partition may be ahead of another, at most (sync.staleness): no bound within an
-// epoch.
-inline constexpr int kMostStaleness = 1000000;
+// Rounds that a partition may be ahead of another, at most (sync.staleness). Checkpoints and stops
+// may be as many rounds late.
+inline constexpr int kMostStaleness = 1000;
 // Fragments of the weights, at most (sync.fragments).
 inline constexpr int kMostFragments = 64;
 

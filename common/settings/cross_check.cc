@@ -174,9 +174,9 @@ class Checker {
                                   " in gradient mode, where it is a delay in rounds");
     }
     if (e_.sync.mode != SyncMode::kBlock && e_.sync.warmup_samples > 0) {
-      Problem("sync.warmup_samples",
-              " = " + std::to_string(e_.sync.warmup_samples) +
-                  ": must be 0 in gradient mode, which trains like a warm-up all the time");
+      Problem("sync.warmup_samples", " = " + std::to_string(e_.sync.warmup_samples) +
+                                         ": must be 0 in " + WriteValue(e_.sync.mode) +
+                                         " mode, which trains like a warm-up all the time");
     }
   }
 
@@ -372,7 +372,7 @@ class Checker {
                                                "network.initial_names", "network.initial_partial"};
     // It says how many arrays a partition carries.
     if (!e_.block.reset_local_state) used.insert("optimiser.type");
-    const bool servers_step = e_.sync.mode == SyncMode::kGradient || e_.sync.warmup_samples > 0;
+    const bool servers_step = e_.sync.mode != SyncMode::kBlock || e_.sync.warmup_samples > 0;
     for (const auto& [key, origin] : origins_) {
       const bool own = key.starts_with("data.") || key.starts_with("network.") ||
                        key == "sync.minibatch_parts" ||

@@ -123,7 +123,7 @@ struct Experiment {
 
     // Minibatches of a partition in a round of block mode: those between two exchanges, which are
     // of different fragments.
-    int RoundMinibatches() const { return block / fragments; }
+    int RoundMinibatches() const { return mode == SyncMode::kBlock ? block / fragments : block; }
     // Whether partitions go on from weights of their own when some were exchanged.
     bool KeepsOwnWeights() const {
       return mode == SyncMode::kBlock && (overlap > 0 || fragments > 1 || local_share > 0);

@@ -362,7 +362,8 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(sync.staleness), .unit = "rounds", .allowed = Between(0, kMostStaleness),
        .effect = kOrder, .also = "ssp max_staleness max_delay bounded_delay dist_async",
        .help = "Rounds by which a partition may be ahead of the slowest (async mode), within an "
-               "epoch and up to a checkpoint; 0: gradient mode; 1000000: no bound"},
+               "epoch and up to a checkpoint; 0: gradient mode. Checkpoints, stops and early "
+               "stopping may come as many rounds late"},
       {KUMO_SETTING(sync.fragments), .allowed = Between(1, kMostFragments),
        .effect = kRounds | kOrder | kStepCount | kBlockMomentDecay,
        .also = "num_fragments model_fragments streaming",

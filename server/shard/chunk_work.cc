@@ -23,6 +23,7 @@ void ChunkWork::Run() {
   }
   if (current.exists()) MakeNext();
   if (freeze) frozen = Frozen(next);
+  current = {};  // its arrays may be those that the next work writes to
 }
 
 void ChunkWork::MakeNext() {

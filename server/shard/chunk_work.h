@@ -40,18 +40,18 @@ struct ChunkWork {
   // For a work that applies the rule; null or empty in other works.
   std::shared_ptr<const Rule> rule;
   RoundInfo info;
-  Version current;                    // that the round started from; none if `next` is complete
+  Version current;                    // that the round started from, until Run(); none if `next`
+                                      // is complete
   Version next;                       // to be written; the rule's slots are updated in place
   const Codec* pull_codec = nullptr;  // encodes the next version for pulls; null: float32
   EncodeContext pull_context;
-  bool stream = false;  // write the next arrays past the caches
-  bool freeze = false;  // the next version goes into a checkpoint or to another server
+  bool stream = false;     // write the next arrays past the caches
+  bool ends_round = true;  // a work that applies the rule also closes the round
+  bool freeze = false;     // the next version goes into a checkpoint or to another server
 
   // Results of Run(), beside the elements of `next`.
   int64_t first_bad = -1;  // as in CodedNumbers
   Version frozen;          // a frozen copy of `next`, if `freeze`
-
-  bool ends_round = true;  // a work that applies the rule also closes the round
 
   bool applies() const { return rule != nullptr; }
   bool closes() const { return applies() && ends_round; }

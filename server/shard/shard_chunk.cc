@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "common/job/buggify.h"
@@ -20,15 +19,17 @@ constexpr int kWorthAPass = 4;
 // --- The open round.
 
 void OpenRound::Add(int partition, CodedContribution contribution) {
-  arrived_[partition] = std::move(contribution);
+  if (waiting_.empty()) waiting_.resize(here_.size());
+  waiting_[partition] = std::move(contribution);
+  here_[partition] = true;
 }
 
 // Contributions that come next in partition order; 0 if they are too few for a pass of their own.
 int OpenRound::CountReady() const {
   int ready = 0;
   int with_samples = 0;
-  for (; added_ + ready < partitions() && arrived_[added_ + ready]; ++ready) {
-    if (arrived_[added_ + ready]->samples > 0) ++with_samples;
+  for (; added_ + ready < partitions() && here_[added_ + ready]; ++ready) {
+    if (waiting_[added_ + ready].samples > 0) ++with_samples;
   }
   const bool closes = added_ + ready == partitions();
   return closes || with_samples >= kWorthAPass ? ready : 0;
@@ -38,9 +39,8 @@ void OpenRound::MoveInto(ChunkWork* work, FloatArray* sum) {
   const int ready = CountReady();
   const bool closes = added_ + ready == partitions();
   for (int i = 0; i < ready; ++i) {
-    auto& arrived = arrived_[added_ + i];
-    if (arrived->samples > 0) work->contributions.push_back(std::move(*arrived));
-    arrived.reset();
+    CodedContribution next = std::exchange(waiting_[added_ + i], {});
+    if (next.samples > 0) work->contributions.push_back(std::move(next));
   }
   work->sum_holds_contributions = added_ > 0;
   if (!closes && !*sum) *sum = MakeArray(work->elements);
@@ -48,14 +48,7 @@ void OpenRound::MoveInto(ChunkWork* work, FloatArray* sum) {
   added_ += ready;
 }
 
-CodedContribution OpenRound::Take(int partition) {
-  ++taken_;
-  return std::exchange(*arrived_[partition], {});
-}
-
-bool OpenRound::empty() const {
-  return added_ == 0 && std::ranges::none_of(arrived_, [](const auto& a) { return a.has_value(); });
-}
+bool OpenRound::empty() const { return std::ranges::count(here_, true) == 0; }
 
 std::vector<int> OpenRound::Missing() const {
   std::vector<int> missing;
@@ -67,17 +60,17 @@ std::vector<int> OpenRound::Missing() const {
 
 // --- The chunk.
 
-ShardChunk::ShardChunk(const Chunk& chunk, const RoundMath* math)
-    : chunk_(chunk), math_(math), rounds_(1, OpenRound(math->partitions())) {}
+ShardChunk::ShardChunk(const Chunk& chunk, const RoundMath* math) : chunk_(chunk), math_(math) {
+  OpenAt(0);
+}
 
 OpenRound& ShardChunk::OpenAt(int64_t round) {
-  while (std::ssize(rounds_) <= round - version_) rounds_.emplace_back(math_->partitions());
-  return rounds_[round - version_];
+  return rounds_.try_emplace(round, math_->partitions()).first->second;
 }
 
 bool ShardChunk::as_published() const {
   return !math_->plan().on_arrival() ||
-         std::ranges::all_of(rounds_, [](const OpenRound& round) { return round.empty(); });
+         std::ranges::all_of(rounds_, [](const auto& round) { return round.second.empty(); });
 }
 
 const Version* ShardChunk::Find(int64_t version) const {
@@ -102,6 +95,8 @@ Status ShardChunk::Begin(std::map<int64_t, Version> versions) {
   }
   version_ = newest;
   versions_ = std::move(versions);
+  rounds_.clear();
+  OpenAt(version_);
   if (math_->plan().on_arrival()) {
     applied_ = version_ * math_->partitions();
     MoveTo(versions_.at(version_));
@@ -142,16 +137,21 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
     return Aborted(SubjectOf(header) + ": the open round is " + std::to_string(version_));
   }
   const bool open = header.round() >= version_;
-  OpenRound* const round = open ? &OpenAt(header.round()) : nullptr;
-  const bool counts = open && !round->Has(partition);
+  const auto known = rounds_.find(header.round());
+  const bool counts = open && (known == rounds_.end() || !known->second.Has(partition));
   if (counts) {
     if (!leased) return NotLeased(header);
     KUMO_ASSIGN_OR_RETURN(CodedContribution contribution, math_->Contribution(chunk_, message));
-    round->Add(partition, std::move(contribution));
-    if (plan.on_arrival()) arrived_.emplace_back(header.round(), partition);
-    if (header.save()) round->Save();
+    OpenRound& round = OpenAt(header.round());
+    if (plan.on_arrival()) {
+      round.Note(partition);
+      arrived_.push_back({header.round(), std::move(contribution)});
+    } else {
+      round.Add(partition, std::move(contribution));
+    }
+    if (header.save()) round.Save();
   }
-  if (held && open) round->Keeps(partition, from, header.request());
+  if (held && open) OpenAt(header.round()).Keeps(partition, from, header.request());
   if (!Buggify(RareWay::kPushNotAcknowledged)) {
     context->Do(Acknowledgement(from, header, held && open));
   }
@@ -160,7 +160,7 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
 
 std::shared_ptr<ChunkWork> ShardChunk::NextWork(bool freeze) {
   if (math_->plan().on_arrival()) return NextApplication();
-  OpenRound& round = rounds_.front();
+  OpenRound& round = rounds_.begin()->second;
   if (computing_ || !round.ready()) return nullptr;
   auto work = std::make_shared<ChunkWork>();
   work->chunk = chunk_.index;
@@ -184,7 +184,8 @@ std::shared_ptr<ChunkWork> ShardChunk::NextWork(bool freeze) {
 // A round may have all contributions when the one before closes: then a work without a contribution
 // closes it.
 std::shared_ptr<ChunkWork> ShardChunk::NextApplication() {
-  const bool complete = rounds_.front().closing();
+  const OpenRound& oldest = rounds_.begin()->second;
+  const bool complete = oldest.closing();
   if (computing_ || (arrived_.empty() && !complete)) return nullptr;
   auto work = std::make_shared<ChunkWork>();
   work->chunk = chunk_.index;
@@ -192,18 +193,17 @@ std::shared_ptr<ChunkWork> ShardChunk::NextApplication() {
   work->elements = chunk_.range.size();
   int64_t round = version_;
   if (!complete) {
-    int partition = 0;
-    std::tie(round, partition) = arrived_.front();
+    Arrived& next = arrived_.front();
+    round = next.round;
+    OpenAt(round).Apply();
+    if (next.contribution.samples > 0) work->contributions.push_back(std::move(next.contribution));
     arrived_.pop_front();
     ++applied_;
-    if (CodedContribution taken = OpenAt(round).Take(partition); taken.samples > 0) {
-      work->contributions.push_back(std::move(taken));
-    }
   }
   computing_ = true;
   math_->Apply(chunk_, round, applied_, work.get(), &weights_, &spare_);
-  work->ends_round = rounds_.front().closing();
-  work->freeze = work->ends_round && rounds_.front().saves();
+  work->ends_round = oldest.closing();
+  work->freeze = work->ends_round && oldest.saves();
   return work;
 }
 
@@ -236,14 +236,15 @@ std::optional<Version> ShardChunk::Publish(StepContext* context) {
   header.set_type(wire::PUSH);
   header.set_chunk(chunk_.index);
   header.set_round(version_);
-  const bool saves = rounds_.front().saves();
-  for (const auto& [keeper, request] : rounds_.front().Close()) {
+  OpenRound& round = rounds_.begin()->second;
+  const bool saves = round.saves();
+  for (const auto& [keeper, request] : round.Close()) {
     header.set_partition(keeper.first);
     header.set_request(request);
     context->Do(Acknowledgement(keeper.second, header));
   }
-  rounds_.pop_front();
-  if (rounds_.empty()) rounds_.emplace_back(math_->partitions());
+  rounds_.erase(rounds_.begin());
+  OpenAt(version_ + 1);
   versions_.at(version_).slots.clear();  // they went on with the next version
   versions_[++version_] = next_;
   if (math_->plan().on_arrival()) {
@@ -265,7 +266,7 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header,
   }
   const JobPlan& plan = math_->plan();
   if (version < 0 || version > plan.rounds() ||
-      plan.ToldWith(version) > version_ + 1 + (plan.on_arrival() ? 0 : plan.delay())) {
+      plan.ToldWith(version) > version_ + 1 + plan.delay()) {
     return Aborted("pull of version " + std::to_string(version) + " of chunk " +
                    std::to_string(header.chunk()) + ", which is at version " +
                    std::to_string(version_));
@@ -285,7 +286,11 @@ Status ShardChunk::OnPull(const PeerName& from, const wire::Header& header,
     return parked.peer == pull.peer && parked.vector == pull.vector;
   };
   if (const auto parked = std::ranges::find_if(parked_, same); parked != parked_.end()) {
+    // A repeated pull does not wait for what has come meanwhile.
+    const bool repeated = parked->version == pull.version;
+    const int64_t after = repeated ? parked->after : pull.after;
     *parked = pull;
+    parked->after = after;
   } else {
     parked_.push_back(pull);
   }

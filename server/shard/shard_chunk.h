@@ -16,9 +16,10 @@
 // - Contributions are added in partition order, however they arrive; so the bits of a version do
 //   not depend on arrival (on arrival they do). A second contribution of a partition is
 //   acknowledged and dropped.
-// - Rounds close in order. At most one work is under way, for the oldest open round. The work that
-//   closes it writes into the arrays of a version that ends: every partition has contributed, so
-//   none computes an earlier round any more.
+// - Rounds close in order. At most one work is under way, for the oldest open round (on arrival,
+// for
+//   a contribution to any open round). The work that closes it writes into the arrays of a version
+//   that ends: every partition has contributed, so none computes an earlier round any more.
 // - Versions before the newest are kept until then for a partition that is computed again: its
 //   worker was lost after other partitions had gone on.
 //
@@ -45,18 +46,21 @@
 
 namespace kumo {
 
-// Open round: the contributions to a chunk's round, one per partition, and the peers that keep a
-// copy of theirs. A contribution waits, still coded. Waiting ones are added to a running sum only
-// if several come next in partition order: so most rounds are one pass over memory, and the memory
-// of those that wait is bounded.
+// Open round: who has contributed to a chunk's round, and the peers that keep a copy of their
+// contribution. A contribution waits here, still coded, unless it is applied on arrival. Waiting
+// ones are added to a running sum only if several come next in partition order: so most rounds are
+// one pass over memory, and the memory of those that wait is bounded.
 class OpenRound {
  public:
-  explicit OpenRound(int partitions) : arrived_(partitions) {}
+  explicit OpenRound(int partitions) : here_(partitions) {}
 
   // Whether a partition has contributed.
-  bool Has(int partition) const { return partition < added_ || arrived_[partition].has_value(); }
-  // Requires !Has(partition).
+  bool Has(int partition) const { return here_[partition]; }
+  // Requires !Has(partition), as Note.
   void Add(int partition, CodedContribution contribution);
+  // A contribution that is applied on arrival: it has come, and later it is applied.
+  void Note(int partition) { here_[partition] = true; }
+  void Apply() { ++added_; }
   // A checkpoint is taken of the version that the round makes.
   void Save() { save_ = true; }
   bool saves() const { return save_; }
@@ -70,10 +74,8 @@ class OpenRound {
   // Moves them into `work`, whose elements are set, with the running sum: `sum`, which is made if
   // it is needed and null. Requires ready(), and that the work before has run.
   void MoveInto(ChunkWork* work, FloatArray* sum);
-  // On arrival: takes a partition's contribution out; requires that it was added and not taken.
-  CodedContribution Take(int partition);
-  // All contributions are in the sum or in the work under way, or were taken.
-  bool closing() const { return added_ + taken_ == partitions(); }
+  // All contributions are in the sum or in the work under way.
+  bool closing() const { return added_ == partitions(); }
   // No partition has contributed.
   bool empty() const;
   // Partitions that have not contributed.
@@ -86,11 +88,11 @@ class OpenRound {
 
  private:
   int CountReady() const;
-  int partitions() const { return static_cast<int>(arrived_.size()); }
+  int partitions() const { return static_cast<int>(here_.size()); }
 
-  std::vector<std::optional<CodedContribution>> arrived_;  // by partition
-  int added_ = 0;  // partitions whose contributions are in the sum or in the work under way
-  int taken_ = 0;  // contributions that were taken
+  std::vector<bool> here_;                  // by partition: has contributed
+  std::vector<CodedContribution> waiting_;  // by partition; empty if none waits here
+  int added_ = 0;  // contributions that are in the sum or in the work under way, or are applied
   bool save_ = false;
   Keepers keepers_;
 };
@@ -109,7 +111,7 @@ class ShardChunk {
   // The published versions before the newest, by number. They have no slots.
   std::map<int64_t, Version> Earlier() const;
   // The oldest open round.
-  const OpenRound& round() const { return rounds_.front(); }
+  const OpenRound& round() const { return rounds_.begin()->second; }
   // No work is under way, and no version is made that is not published.
   bool at_rest() const { return !computing_; }
   // As published: without contributions to later rounds that were applied on arrival.
@@ -176,16 +178,20 @@ class ShardChunk {
   const RoundMath* const math_;
   int64_t version_ = -1;
   std::map<int64_t, Version> versions_;  // published, by number; the last one is version_
-  std::deque<OpenRound> rounds_;  // round version_ and those after it, as many as can be open
-  FloatArray sum_;                // of the oldest open round; null: not needed so far
-  bool computing_ = false;        // work is under way, or its version is not published yet
-  Version next_, frozen_;         // made, and not published yet
+  std::map<int64_t, OpenRound> rounds_;  // round version_, and later ones with contributions
+  FloatArray sum_;                       // of the oldest open round; null: not needed so far
+  bool computing_ = false;               // work is under way, or its version is not published yet
+  Version next_, frozen_;                // made, and not published yet
   std::vector<ParkedPull> parked_;
 
   // On arrival only.
-  std::deque<std::pair<int64_t, int>> arrived_;  // round and partition, not applied yet
-  int64_t applied_ = 0;      // contributions of all rounds so far, with the one under way
-  Version weights_, spare_;  // as they are now, with the slots; and before, to be written to
+  struct Arrived {
+    int64_t round = 0;
+    CodedContribution contribution;
+  };
+  std::deque<Arrived> arrived_;  // not applied yet
+  int64_t applied_ = 0;          // contributions of all rounds so far, with the one under way
+  Version weights_, spare_;      // as they are now, with the slots; and before, to be written to
 };
 
 }  // namespace kumo

@@ -50,8 +50,19 @@ void FakeTrainer::Install(const InstallAction& install) {
 }
 
 void FakeTrainer::Adopt(const AdoptAction& adopt) {
+  const CarriedArrays& carried = shape_->policy.carried();
   auto& arrays = carried_[adopt.partition];
-  arrays.assign(shape_->policy.carried().count(), std::vector<float>(spec_.layout.size()));
+  arrays.assign(carried.count(), std::vector<float>(spec_.layout.size()));
+  const JobPlan& plan = shape_->plan;
+  const float share = shape_->policy.local_share();
+  const bool goes_on = adopt.round < plan.rounds() && plan.Round(adopt.round).goes_on;
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    if (share == 0 || !goes_on || !chunk.trained()) continue;
+    if (!JobPlan::TakesPart(plan.Round(adopt.round - 1), chunk)) continue;
+    for (int64_t at = chunk.range.begin; at < chunk.range.end; ++at) {
+      arrays[carried.residual][at] = share * vectors_[0][at];
+    }
+  }
   for (const auto& array : adopt.arrays) {
     const Range range = shape_->map.chunks()[array.chunk].range;
     std::memcpy(arrays[array.index].data() + range.begin, array.payload.bytes.data(),

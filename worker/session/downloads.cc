@@ -158,8 +158,8 @@ bool StateDownload::OnState(const wire::Header& asked, const Payload& payload) {
   return true;
 }
 
-AdoptAction StateDownload::Take(int partition) {
-  AdoptAction adopt{partition, {}};
+AdoptAction StateDownload::Take(int partition, int64_t round) {
+  AdoptAction adopt{partition, {}, round};
   for (const auto& [key, payload] : states_) {
     if (std::get<0>(key) != partition || payload.empty()) continue;
     adopt.arrays.push_back({std::get<1>(key), std::get<2>(key), payload});

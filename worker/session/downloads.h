@@ -85,8 +85,8 @@ class StateDownload {
   // Stores the answer to a request. Returns false if its length is wrong; the request then stays
   // open.
   bool OnState(const wire::Header& asked, const Payload& payload);
-  // Returns what has arrived, for the trainer.
-  AdoptAction Take(int partition);
+  // Returns what has arrived, for the trainer. round: the next one of the partition.
+  AdoptAction Take(int partition, int64_t round);
   // The open requests of the partition were dropped: AskFor must request its arrays again.
   void AskAgain(int partition) { asked_.erase(partition); }
   void Forget(int partition);

@@ -156,7 +156,7 @@ void Rounds::ComputePartition(int partition, Lease* lease, WorkerStepContext* co
   if (!lease->adopted) {
     states_.AskFor(partition, *lease, context);
     if (context->requests->Waits(wire::GET_STATE, partition)) return;
-    context->Do(states_.Take(partition));
+    context->Do(states_.Take(partition, lease->round));
     lease->adopted = true;
   }
   if (shape_->plan.EvaluatedEpoch(lease->round) >= 0 && lease->evaluated != lease->round) {
@@ -168,7 +168,7 @@ void Rounds::ComputePartition(int partition, Lease* lease, WorkerStepContext* co
   const JobPlan& plan = shape_->plan;
   const bool is_last = lease->round + 1 == plan.RoundsFrom(plan.BaseOf(lease->round)).end;
   const bool saves = is_last && weights_.save();
-  if (saves) saved_ = lease->round + 1;
+  if (saves) saved_ = std::max(saved_, lease->round + 1);
   computation_.Train(partition, lease->round, saves, context);
 }
 

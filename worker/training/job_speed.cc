@@ -38,6 +38,8 @@ Experiment InBlocks(Experiment experiment) {
   experiment.sync.mode = SyncMode::kBlock;
   experiment.sync.block = kSteps;
   experiment.sync.overlap = 0;
+  experiment.sync.fragments = 1;
+  experiment.sync.local_share = 0;
   experiment.sync.warmup_samples = 0;
   experiment.sync.push_codec = CodecId::kFp32;
   experiment.sync.pull_codec = CodecId::kFp32;

@@ -267,14 +267,18 @@ void Trainer::KeepWay(const RoundPlan& round, PartitionArrays::Arrays* carried) 
 void Trainer::Adopt(const AdoptAction& adopt) {
   carried_.Adopt(adopt, shape_->map);
   const float share = shape_->policy.local_share();
+  if (share == 0 || adopt.round >= shape_->plan.rounds()) return;
+  // What is lost would have been share * base at least, for what took part (GoOn).
+  if (!shape_->plan.Round(adopt.round).goes_on) return;
+  const RoundPlan before = shape_->plan.Round(adopt.round - 1);
   PartitionArrays::Arrays& carried = carried_.Of(adopt.partition);
-  if (share == 0 || carried.way.empty()) return;
   std::set<int> stored;
   for (const CarriedArray& array : adopt.arrays) {
     if (array.index == shape_->policy.carried().residual) stored.insert(array.chunk);
   }
   for (const Chunk& chunk : shape_->map.chunks()) {
-    if (!chunk.trained() || stored.contains(chunk.index)) continue;
+    if (!JobPlan::TakesPart(before, chunk) || !chunk.trained()) continue;
+    if (stored.contains(chunk.index)) continue;
     backend_->AddTo(share, base_.data() + chunk.range.begin, chunk.range.size(),
                     carried.way.data() + chunk.range.begin);
   }

@@ -89,9 +89,10 @@ TEST(ChunkWork, LeavesTheVersionThatIsReadAlone) {
 
 TEST(ChunkWork, ARoundWithoutSamplesChangesNothing) {
   const std::unique_ptr<Rule> rule = MomentumRule();
-  ChunkWork work = Closing(*rule, RandomArray(1), 0);
+  const FloatArray start = RandomArray(1);
+  ChunkWork work = Closing(*rule, start, 0);
   work.Run();
-  EXPECT_EQ(Copy(work.next.start), Copy(work.current.start));
+  EXPECT_EQ(Copy(work.next.start), Copy(start));
   EXPECT_EQ(Copy(work.next.slots[0]), Copy(RandomArray(50)));
 }
 
@@ -120,13 +121,13 @@ TEST(ChunkWork, WhatADifferenceHasLostComesWithTheNext) {
     if (codec->codes_weights() || !codec->traits().codes_pulls) continue;
     // So much that 20 rounds send every number.
     if (codec->traits().selects) codec = &CodecOf(codec->id(), {.kept = 410});
+    const std::vector<float> before = Copy(RandomArray(1));
     ChunkWork work = Closing(*rule, RandomArray(1), 5);
     work.contributions = {Contribution(CodecOf(CodecId::kFp32), 0)};
     work.pull_codec = codec;
     work.next.worker_copy = MakeArray(kWorkNumbers);
     work.Run();
     const std::vector<float> start = Copy(work.next.start);
-    const std::vector<float> before = Copy(work.current.start);
     std::vector<float> expected = before;
     work.pull_codec->DecodeAdd(std::as_const(*work.next.coded).span(), kWorkNumbers, 0, 1.0f,
                                expected);

@@ -91,6 +91,26 @@ TEST(OnArrival, NobodyIsFurtherAheadThanTheStaleness) {
   EXPECT_TRUE(shards.Send(PushMessage(shards.job(), chunk, 3, 0)).ok());
 }
 
+// Whoever is ahead at an epoch's end waits for the next one.
+TEST(OnArrival, APullForTheNextEpochIsParkedUntilThisOneHasEnded) {
+  Shards shards(AsyncJob(2), 1);
+  shards.Initialise();
+  for (int64_t round = 0; round < 5; ++round) shards.RunRound(round);
+  for (const int64_t round : {5, 6}) PushAll(&shards, round, 0);
+  shards.Compute();
+  EXPECT_EQ(shards.Report(0).version(), 5);
+  EXPECT_EQ(Answers(&shards, 7, /*wait=*/false), 0);
+  shards.sent.clear();
+  for (const int64_t round : {5, 6}) {
+    for (const int partition : {1, 2}) PushAll(&shards, round, partition);
+  }
+  shards.Compute();
+  EXPECT_EQ(
+      std::ranges::count_if(
+          shards.sent, [](const SendAction& s) { return s.message.header.type() == wire::CHUNK; }),
+      std::ssize(shards.map().chunks()));
+}
+
 TEST(OnArrival, APullWaitsForWhatArrivedBefore) {
   Shards shards(AsyncJob(3), 1);
   shards.Initialise();
