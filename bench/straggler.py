@@ -3,8 +3,8 @@
 
 LeNet, 2 partitions, minibatches of 64, two workers and a server. One worker is stopped (SIGSTOP) for
 --pause seconds in every --period. Each mode runs undisturbed and with the pauses; reported are the
-medians and ranges of samples per second, and the ratio. A worker that stands still for that share of
-the time costs half of it if the other goes on, and all of it if the other waits.
+medians and ranges of samples per second, and the ratio. Each partition has its share of each epoch,
+so the other worker can go on by as much as the mode lets it be ahead, and then waits.
 
   bench/straggler.py [--pause S] [--period S] [--modes NAME,...] [--runs N] [--seconds S] [--data DIR]
                      [--bin DIR] [--json FILE]

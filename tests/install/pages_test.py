@@ -109,7 +109,7 @@ class CompletionTest(unittest.TestCase):
 
     def test_settings_and_their_values(self):
         self.assertEqual(self.complete("kumo launch x --set sync.mi"), ["sync.minibatch=", "sync.minibatch_parts="])
-        self.assertEqual(self.complete("kumo launch x --set sync.mode="), ["gradient", "block"])
+        self.assertEqual(self.complete("kumo launch x --set sync.mode="), ["gradient", "block", "async"])
         self.assertEqual(self.complete("kumo launch x --set sync.mode=g"), ["gradient"])
         self.assertEqual(self.complete("kumo launch x --set data.flip=t"), ["true"])
         self.assertEqual(self.complete("kumo-server x --set=sync.mode=b"), ["block"])
