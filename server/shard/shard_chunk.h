@@ -16,9 +16,8 @@
 // - Contributions are added in partition order, however they arrive; so the bits of a version do
 //   not depend on arrival (on arrival they do). A second contribution of a partition is
 //   acknowledged and dropped.
-// - Rounds close in order. At most one work is under way, for the oldest open round (on arrival,
-// for
-//   a contribution to any open round). The work that closes it writes into the arrays of a version
+// - Rounds close in order. At most one work is under way: for the oldest open round, or on arrival
+//   for a contribution to any. The work that closes a round writes into the arrays of a version
 //   that ends: every partition has contributed, so none computes an earlier round any more.
 // - Versions before the newest are kept until then for a partition that is computed again: its
 //   worker was lost after other partitions had gone on.
