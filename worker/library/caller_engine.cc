@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
 #include "common/job/round_policy.h"
@@ -14,12 +13,6 @@
 
 namespace kumo {
 namespace {
-
-Payload CopyOf(std::span<const float> numbers) {
-  auto copy = std::make_shared<Buffer<float>>(numbers.size());
-  std::memcpy(copy->data(), numbers.data(), numbers.size_bytes());
-  return {copy, std::as_bytes(std::as_const(*copy).span())};
-}
 
 size_t BytesOf(Range range) { return static_cast<size_t>(range.size()) * sizeof(float); }
 
@@ -61,20 +54,9 @@ Status CallerEngine::Attach(const JobShape* shape) {
 }
 
 Result<InitialWeights> CallerEngine::MakeInitialWeights() {
-  InitialWeights initial;
   Buffer<float> weights(initial_.size());
   std::ranges::copy(initial_.span(), weights.data());
-  if (!experiment_.network.initial_weights.empty()) {
-    Result<checkpoint::Origin> origin = TransferWeights(experiment_, spec_.layout, weights.span());
-    if (!origin.ok()) {
-      return FailedPrecondition("network.initial_weights: " + origin.status().message());
-    }
-    initial.origin = *std::move(origin);
-  }
-  for (const Chunk& chunk : shape_->map.chunks()) {
-    initial.chunks.push_back(CopyOf(weights.span().subspan(chunk.range.begin, chunk.range.size())));
-  }
-  return initial;
+  return kumo::MakeInitialWeights(experiment_, spec_.layout, shape_->map, std::move(weights));
 }
 
 void CallerEngine::Install(const InstallAction& install) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -220,6 +222,25 @@ Result<checkpoint::Origin> TransferWeights(const Experiment& experiment,
   const auto format = TensorFormatOf(network.initial_weights);
   if (format) return FromFile(network, *format, &transfer);
   return FromCheckpoint(experiment, layout, &transfer);
+}
+
+Result<InitialWeights> MakeInitialWeights(const Experiment& experiment,
+                                          const ParameterLayout& layout, const ShardMap& map,
+                                          Buffer<float> weights) {
+  InitialWeights initial;
+  const auto all = std::make_shared<Buffer<float>>(std::move(weights));
+  if (!experiment.network.initial_weights.empty()) {
+    Result<checkpoint::Origin> origin = TransferWeights(experiment, layout, all->span());
+    if (!origin.ok()) {
+      return FailedPrecondition("network.initial_weights: " + origin.status().message());
+    }
+    initial.origin = *std::move(origin);
+  }
+  for (const Chunk& chunk : map.chunks()) {
+    const auto numbers = all->span().subspan(chunk.range.begin, chunk.range.size());
+    initial.chunks.push_back({all, std::as_bytes(numbers)});
+  }
+  return initial;
 }
 
 Result<Buffer<float>> LoadStoredWeights(const std::string& path, const ParameterLayout& layout) {

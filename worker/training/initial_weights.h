@@ -11,8 +11,10 @@
 #include "common/base/buffer.h"
 #include "common/base/status.h"
 #include "common/job/parameter_layout.h"
+#include "common/job/shard_map.h"
 #include "common/settings/experiment.h"
 #include "proto/checkpoint.pb.h"
+#include "worker/session/actions.h"
 
 namespace kumo {
 
@@ -29,6 +31,12 @@ namespace kumo {
 // TensorNames::Read.
 Result<checkpoint::Origin> TransferWeights(const Experiment& experiment,
                                            const ParameterLayout& layout, std::span<float> weights);
+
+// The initial weights of a job by chunk: `weights` (layout.size() floats), with tensors of
+// network.initial_weights if that is set. The errors of TransferWeights.
+Result<InitialWeights> MakeInitialWeights(const Experiment& experiment,
+                                          const ParameterLayout& layout, const ShardMap& map,
+                                          Buffer<float> weights);
 
 // Returns the evaluated weights (layout.size() floats) of the checkpoint in the folder `path`
 // (".../checkpoints/round-..."), which is verified. FailedPrecondition if they are of another

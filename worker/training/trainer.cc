@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <set>
 
 #include <glog/logging.h>
@@ -12,16 +11,6 @@
 #include "worker/training/step_position.h"
 
 namespace kumo {
-
-namespace {
-
-Payload Pack(std::span<const float> numbers) {
-  auto copy = std::make_shared<Buffer<float>>(numbers.size());
-  std::memcpy(copy->data(), numbers.data(), numbers.size_bytes());
-  return {copy, std::as_bytes(std::as_const(*copy).span())};
-}
-
-}  // namespace
 
 Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job)
     : experiment_(experiment),
@@ -87,20 +76,9 @@ std::string Trainer::DescribeMemory() const {
 }
 
 Result<InitialWeights> Trainer::MakeInitialWeights() {
-  InitialWeights initial;
   Buffer<float> weights(spec_.layout.size());
   KUMO_RETURN_IF_ERROR(net_->InitialWeights(experiment_.job.seed, spec_.layout, weights.span()));
-  if (!experiment_.network.initial_weights.empty()) {
-    Result<checkpoint::Origin> origin = TransferWeights(experiment_, spec_.layout, weights.span());
-    if (!origin.ok()) {
-      return FailedPrecondition("network.initial_weights: " + origin.status().message());
-    }
-    initial.origin = *std::move(origin);
-  }
-  for (const Chunk& chunk : shape_->map.chunks()) {
-    initial.chunks.push_back(Pack(weights.span().subspan(chunk.range.begin, chunk.range.size())));
-  }
-  return initial;
+  return kumo::MakeInitialWeights(experiment_, spec_.layout, shape_->map, std::move(weights));
 }
 
 void Trainer::Install(const InstallAction& install) {
