@@ -14,7 +14,7 @@
 // nothing is on its way between two epochs.
 //
 // With sync.fragments = F, a block is cut into F rounds of block mode. In each of them the chunks
-// of one fragment take part, in turn, and a partition goes on from its own weights in the others;
+// of one fragment take part, in turn, and a partition keeps its own weights of the other fragments;
 // in an epoch's last round all take part. A contribution to a chunk is then of several rounds:
 // those since its fragment took part last (SpanOf).
 //

@@ -76,7 +76,7 @@ class RoundPolicy {
   // Whether this state ends with the block, so that the partitions of a worker share its arrays.
   bool shares_local_state() const { return local_steps_ && carried_.optimiser_slots == 0; }
   const CarriedArrays& carried() const { return carried_; }
-  // Share of a partition's own weights in what it goes on from after an exchange.
+  // Share of a partition's own weights in those that it continues from after an exchange.
   float local_share() const { return local_share_; }
   // Vectors of weights in a version, and slots of the update rule: the most of any round.
   int version_vectors() const;

@@ -9,7 +9,8 @@
 namespace kumo {
 namespace {
 constexpr int64_t kMaxChunks = 1 << 16;
-// Stretches of a fragment in a group: up to so many servers, each holds some of every fragment.
+// Stretches of a fragment in a group: up to this number of servers, each holds some of every
+// fragment.
 constexpr int64_t kStretchesOfFragment = 16;
 }  // namespace
 

@@ -110,7 +110,7 @@ struct Experiment {
     int overlap = 0;
     int staleness = 4;           // rounds by which a partition may be ahead of another; async mode
     int fragments = 1;           // of the weights, exchanged in turn; block mode
-    double local_share = 0;      // of a partition's own weights in what it goes on from; block mode
+    double local_share = 0;      // of own weights after an exchange, block mode
     int64_t warmup_samples = 0;  // full-precision gradient mode at first, block mode only
     CodecId push_codec = CodecId::kFp32;
     CodecId pull_codec = CodecId::kFp32;

@@ -374,8 +374,8 @@ std::vector<Option> Rows() {
            "bytes in smaller portions"},
       {KUMO_SETTING(sync.local_share), .allowed = Between(0, 0.999), .effect = kOrder,
        .also = "alpha fragment_update_alpha mixing",
-       .help = "Share of a partition's own weights in the weights from which it goes on after an "
-               "exchange (block mode); 0: it takes those of the servers"},
+       .help = "Share of a partition's own weights in its weights after an exchange (block mode); "
+               "0: it takes those of the servers"},
       {KUMO_SETTING(sync.warmup_samples), .unit = "samples", .allowed = Between(0, kAnyCount),
        .effect = kRounds, .also = "warmup warm_up",
        .help = "Warm-up of block mode: samples that are trained in gradient mode and full "

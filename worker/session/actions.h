@@ -48,7 +48,7 @@ struct InstallAction {
 struct AdoptAction {
   int partition = 0;
   std::vector<CarriedArray> arrays;
-  int64_t round = 0;  // that the partition goes on with
+  int64_t round = 0;  // the partition's next one
 };
 // Trains the partition's block of a round from the base weights; calls OnCoded with the chunks that
 // are coded before the end of the block, then OnTrained.

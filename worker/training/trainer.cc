@@ -246,7 +246,7 @@ void Trainer::Adopt(const AdoptAction& adopt) {
   carried_.Adopt(adopt, shape_->map);
   const float share = shape_->policy.local_share();
   if (share == 0 || adopt.round >= shape_->plan.rounds()) return;
-  // What is lost would have been share * base at least, for what took part (GoOn).
+  // A lost way of chunks that took part becomes share * base: GoOn then begins at the base.
   if (!shape_->plan.Round(adopt.round).goes_on) return;
   const RoundPlan before = shape_->plan.Round(adopt.round - 1);
   PartitionArrays::Arrays& carried = carried_.Of(adopt.partition);

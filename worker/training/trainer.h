@@ -8,8 +8,8 @@
 // queued on the device; the host waits only for the end of the block.
 //
 // Weights of a partition's own. A block ends at weights y, which make the contribution. With
-// sync.overlap the partition goes on from there to z (else z is y). When the next version s has
-// arrived, it goes on from
+// sync.overlap the partition trains on from there to z (else z is y). When the next version s has
+// arrived, it continues from
 //   s + (z - y)                       the chunks that took part in the round,
 //   (1 - a)(s + z - y) + a z          the same with sync.local_share = a,
 //   z                                 chunks that took no part (sync.fragments).
@@ -69,7 +69,7 @@ class Trainer : public TrainingEngine {
   // FailedPrecondition if network.initial_weights cannot be used; every worker would find the same.
   Result<InitialWeights> MakeInitialWeights() override;
   void Install(const InstallAction& install) override;
-  // Requires that the weights are installed that the partition goes on from.
+  // Requires that the base weights of adopt.round are installed.
   void Adopt(const AdoptAction& adopt) override;
   Result<TrainedBlock> Train(const TrainAction& train, const OnCoded& on_coded) override;
   // OutOfRange, naming round, partition and tensor, if an element of the contribution is not finite
