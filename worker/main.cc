@@ -1,8 +1,11 @@
 // kumo-worker: computes partitions of a job on one device.
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +39,7 @@
 #include "common/settings/experiment_text.h"
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
+#include "common/settings/worker_program.h"
 #include "models/backend/devices.h"
 #include "worker/inference/evaluation.h"
 #include "worker/inference/model_task.h"
@@ -265,13 +269,37 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
                shown ? shown->view() : nullptr);
 }
 
+// Becomes the program of worker.command, which takes this worker's place in the job. Returns only
+// an error.
+Status BecomeProgram(const Arguments& arguments, const Experiment& experiment) {
+  const Variables variables = VariablesOf(environ);
+  KUMO_ASSIGN_OR_RETURN(std::vector<std::string> words, WorkerProgram(experiment, variables));
+  const Device& device = experiment.network.device;
+  const ProgramPlace place = {.share = FindInstallation().share,
+                              .file = arguments.file,
+                              .sets = arguments.sets,
+                              .name = arguments.name,
+                              .device = device.is_cpu() ? "" : device.ToString(),
+                              .http = arguments.http};
+  for (const auto& [name, value] : WorkerEnvironment(place, variables)) {
+    setenv(name.c_str(), value.c_str(), /*replace=*/1);
+  }
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  return FailedPrecondition("worker.command = " + experiment.worker.command + ": " +
+                            std::strerror(errno));
+}
+
 int Main(const char* program, const std::vector<std::string>& args) {
   TuneMallocForLargeMessages();
   Arguments arguments;
   arguments.name = HostName() + "-" + std::to_string(getpid());
   CommandLine line("kumo-worker",
                    "Trains partitions of a job on one device: pulls weights from the servers, "
-                   "trains,\nand pushes contributions, until the job ends.");
+                   "trains,\nand pushes contributions, until the job ends. With worker.command it "
+                   "becomes that program.");
   line.AddPositional("FILE", "Experiment file, or the name of an installed experiment", true,
                      [&](const std::string& text) {
                        arguments.file = FindExperiment(text, FindInstallation().share);
@@ -349,6 +377,9 @@ int Main(const char* program, const std::vector<std::string>& args) {
       ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));
   if (!experiment.ok())
     return exit_reporter.Report(ExitCode::kBadConfiguration, experiment.status().message());
+  if (takes_part && experiment->worker.OwnsModel()) {
+    return exit_reporter.Report(BecomeProgram(arguments, *experiment));
+  }
   return exit_reporter.Report(Run(arguments, *experiment, program));
 }
 

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "cli/launch/hosts.h"
-#include "cli/launch/worker_program.h"
 #include "common/base/file.h"
 #include "common/settings/option_value.h"
+#include "common/settings/worker_program.h"
 
 namespace kumo {
 
@@ -58,9 +58,10 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
   std::vector<std::string> sets = file.sets;
   sets.insert(sets.end(), planned.begin(), planned.end());
   if (experiment.worker.OwnsModel()) {
-    KUMO_ASSIGN_OR_RETURN(program, args.hosts.empty()
-                                       ? WorkerProgram(experiment, args.job.variables)
-                                       : RemoteWorkerProgram(experiment, file, args.job.variables));
+    KUMO_ASSIGN_OR_RETURN(program,
+                          args.hosts.empty()
+                              ? WorkerProgram(experiment, args.job.variables)
+                              : RemoteWorkerProgram(experiment, file.share, args.job.variables));
   }
   const std::vector<std::string>& devices = args.job.devices;
   for (int i = 0; i < plan.supervisor.workers; ++i) {
@@ -68,7 +69,13 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
     const std::string device = devices.empty() ? "" : devices[i % devices.size()];
     if (experiment.worker.OwnsModel()) {
       plan.commands[id] = program;
-      plan.environment[id] = WorkerEnvironment(file, sets, id.Name(), device, args.job.variables);
+      plan.environment[id] = WorkerEnvironment({.share = file.share,
+                                                .file = file.file,
+                                                .sets = sets,
+                                                .name = id.Name(),
+                                                .device = device,
+                                                .http = ""},
+                                               args.job.variables);
       continue;
     }
     add(id, "kumo-worker", "--name", id.Name());

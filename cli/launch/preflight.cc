@@ -12,7 +12,6 @@
 
 #include "cli/launch/server_addresses.h"
 #include "cli/launch/supervisor.h"
-#include "cli/launch/worker_program.h"
 #include "common/base/cores.h"
 #include "common/base/memory_budget.h"
 #include "common/base/process/output_lock.h"
@@ -23,6 +22,7 @@
 #include "common/checkpoint/source_checkpoint.h"
 #include "common/job/process_need.h"
 #include "common/job/server_memory.h"
+#include "common/settings/worker_program.h"
 #include "common/tensor_files/tensor_file.h"
 #include "common/transport/key_files.h"
 

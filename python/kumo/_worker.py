@@ -4,7 +4,9 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -177,9 +179,12 @@ class Worker:
             validation_samples=validation_samples)
         if os.environ.get("KUMO_WORKER_NAME"):
             _report_exceptions()
+        self._pid, self._terminated = os.getpid(), False
         c.check(c.library.kumo_worker_open(ctypes.byref(options), ctypes.byref(self._handle)))
         atexit.register(self.close)
         Worker._opened = self
+        if os.environ.get("KUMO_WORKER_NAME"):
+            self._leave_on_sigterm()
         self._states = self._count_states()
 
     def _described(self, keep: list[Any]):
@@ -280,7 +285,25 @@ class Worker:
         work = c.Work()
         while work.kind == c.WORK_NONE:
             c.check(c.library.kumo_worker_next(self._handle, 100, ctypes.byref(work)))
-        return None if work.kind == c.WORK_DONE else work
+        if work.kind == c.WORK_LEFT and self._terminated:
+            print("kumo: has left the job after SIGTERM", file=sys.stderr)
+            sys.exit(75)
+        return work if work.kind in (c.WORK_TRAIN, c.WORK_EVALUATE) else None
+
+    def _leave_on_sigterm(self) -> None:
+        """SIGTERM ends this process as it ends kumo-worker: the block is finished, the partitions are handed
+        over, and the exit code is 75. The first process of a container would ignore it otherwise."""
+        ours = threading.current_thread() is threading.main_thread()
+        if ours and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, self._on_sigterm)
+
+    def _on_sigterm(self, number: int, frame: Any) -> None:
+        if os.getpid() != self._pid or not self._handle:  # a forked process, or the worker is closed
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
+        self._terminated = True
+        c.library.kumo_worker_leave(self._handle)
 
     def _check_shape(self, name: str, shape: tuple[int, ...]) -> None:
         """The library trusts that arrays are as long as it was told."""

@@ -3,6 +3,7 @@
 CASE: what goes wrong, "" for nothing:
   workers         worker-0 kills itself once, worker-1 raises an exception once, worker-2 leaves
   stop            worker-0 asks the launcher, its parent, to stop the job once, in round 3
+  wait            in round 2 it waits for the file `go`
   samples         worker-1 has another number of training samples
   early           the loop over a block's minibatches ends early
   shape           a tensor gets another shape
@@ -46,6 +47,10 @@ if pathlib.Path("once-" + NAME).exists():
 def disturb(block):
     if CASE == "stop" and NAME == "worker-0" and block.round >= 3 and once():
         os.kill(os.getppid(), signal.SIGINT)
+    if CASE == "wait" and block.round == 2:
+        pathlib.Path("waits-" + NAME).touch()
+        while not pathlib.Path("go").exists():
+            time.sleep(0.01)
     if CASE == "workers" and block.round >= 3 * (1 + int(NAME[-1])) and once():
         if NAME == "worker-0":
             os.kill(os.getpid(), signal.SIGKILL)

@@ -11,11 +11,15 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import urllib.error
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 NUMPY = os.environ.get("KUMO_ONNX_PYTHON", sys.executable)
@@ -124,6 +128,48 @@ class WorkerTest(unittest.TestCase):
         self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
         self.assertIn("no-such-python is in no folder of PATH", launched.stdout + launched.stderr)
 
+    def test_kumo_worker_becomes_the_program_and_leaves_it_when_told_to(self):
+        """As in a pod: a server and a worker with a page, which are started one by one."""
+        job = self.numpy_job()
+        server = f"ipc://{job.folder}/server"
+        settings = ["--set", f"cluster.servers={server}", "--set", "cluster.workers=1"]
+
+        def start(program, *arguments, **environment):
+            process = subprocess.Popen([BIN / program, "job.conf", *settings, *arguments], cwd=job.folder,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                       env={**os.environ, **environment})
+            self.addCleanup(process.wait)
+            self.addCleanup(process.stderr.close)
+            self.addCleanup(process.kill)
+            return process
+
+        def page(path):
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=LIMIT) as answer:
+                    return answer.read().decode()
+            except urllib.error.URLError:
+                return ""
+
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        start("kumo-server", "--index", "0", "--bind", server)
+        worker = start("kumo-worker", "--name", "worker-0", "--http", f"127.0.0.1:{port}", CASE="wait")
+        until = time.monotonic() + LIMIT
+        while not (job.folder / "waits-worker-0").exists() and time.monotonic() < until:
+            self.assertIsNone(worker.poll(), worker)
+            time.sleep(0.02)
+        while "ready" not in page("/readyz") and time.monotonic() < until:
+            time.sleep(0.02)
+        self.assertIn("kumo_", page("/metrics"))
+        worker.terminate()
+        (job.folder / "go").touch()
+        _, words = worker.communicate(timeout=LIMIT)
+        self.assertEqual(worker.returncode, 75, words)
+        self.assertIn("has left the job after SIGTERM", words)
+        again = start("kumo-worker", "--name", "worker-0", CASE="")
+        _, words = again.communicate(timeout=LIMIT)
+        self.assertEqual(again.returncode, 0, words)
+        self.assertIn("the program ends", words)
 
     # --- torch.
 

@@ -186,7 +186,7 @@ Status Next(LibraryWorker& worker, int32_t timeout_ms, kumo_work* work) {
     return OkStatus();
   }
   if (!worker.ended()) return OkStatus();
-  work->kind = KUMO_WORK_DONE;
+  work->kind = worker.left() ? KUMO_WORK_LEFT : KUMO_WORK_DONE;
   return worker.result();
 }
 

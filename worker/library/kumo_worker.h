@@ -3,7 +3,7 @@
  * codes contributions.
  *
  *   kumo_worker_open(&options, &worker);
- *   while (kumo_worker_next(worker, 1000, &work) == KUMO_OK && work.kind != KUMO_WORK_DONE) {
+ *   while (kumo_worker_next(worker, 1000, &work) == KUMO_OK && work.kind < KUMO_WORK_DONE) {
  *     if (work.kind == KUMO_WORK_NONE) continue;       // a good place to look for Ctrl-C
  *     kumo_worker_samples(worker, indices);            // work.samples of them
  *     for (i ...) kumo_worker_get(worker, i, tensor[i]);
@@ -100,14 +100,16 @@ typedef struct kumo_worker kumo_worker;
 
 /* Reads the experiment, checks it against the options, and begins to join the job; kumo_worker_next
  * reports whether the servers accept this worker. `kumo launch` hands its experiment, settings and
- * this worker's name over in the environment (KUMO_EXPERIMENT, KUMO_SETTINGS, KUMO_WORKER_NAME). */
+ * this worker's name over in the environment (KUMO_EXPERIMENT, KUMO_SETTINGS, KUMO_WORKER_NAME);
+ * KUMO_HTTP there is the address of a status page and metrics, HOST:PORT. */
 kumo_status kumo_worker_open(const kumo_worker_options* options, kumo_worker** worker);
 
 typedef enum {
   KUMO_WORK_NONE = 0,     /* nothing within the time; ask again */
   KUMO_WORK_TRAIN = 1,    /* a partition's block of a round */
   KUMO_WORK_EVALUATE = 2, /* a partition's slice of the validation set */
-  KUMO_WORK_DONE = 3      /* the job is complete, or this worker has left it on request */
+  KUMO_WORK_DONE = 3,     /* the job is complete */
+  KUMO_WORK_LEFT = 4      /* this worker has left the job on request */
 } kumo_work_kind;
 typedef struct {
   int32_t kind; /* kumo_work_kind */
@@ -157,7 +159,8 @@ kumo_status kumo_worker_finish(kumo_worker* worker, const double* sums, int32_t 
  * it; KUMO_FAILED_PRECONDITION: they would fail in the same way, so the job ends. */
 kumo_status kumo_worker_fail(kumo_worker* worker, kumo_status status, const char* reason);
 
-/* Asks to leave the job without loss: go on until kumo_worker_next returns KUMO_WORK_DONE. */
+/* Asks to leave the job without loss: go on until kumo_worker_next returns KUMO_WORK_LEFT
+ * (or KUMO_WORK_DONE, if the job is complete first). */
 kumo_status kumo_worker_leave(kumo_worker* worker);
 /* Ends the worker. Work in progress is given back; to leave without loss, kumo_worker_leave comes
  * before. All threads have ended when it returns. NULL is ignored. In a forked child it does

@@ -12,6 +12,7 @@
 #include <glog/logging.h>
 
 #include "common/base/file.h"
+#include "common/base/version.h"
 #include "common/job/job_identity.h"
 #include "common/job/process_identity.h"
 #include "common/job/round_policy.h"
@@ -131,11 +132,16 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
   }
   Buffer<float> initial = InitialOf(spec.layout, model);
   std::unique_ptr<LibraryWorker> worker(new LibraryWorker(experiment, std::move(logging)));
+  ProcessTitle title{"kumo-worker", session.name, std::string(kVersion), std::string(kCommit)};
+  KUMO_ASSIGN_OR_RETURN(worker->shown_,
+                        ShownProcess::Start(ValueOf(settings.variables, "KUMO_HTTP"), "KUMO_HTTP",
+                                            std::move(title), &worker->clock_));
   KUMO_ASSIGN_OR_RETURN(worker->engine_, CallerEngine::Make(experiment, std::move(spec),
                                                             std::move(initial), &worker->clock_));
   KUMO_ASSIGN_OR_RETURN(
       worker->service_,
-      WorkerService::Make(session, &worker->clock_, worker->engine_.get(), &worker->leave_));
+      WorkerService::Make(session, &worker->clock_, worker->engine_.get(), &worker->leave_,
+                          worker->shown_ ? worker->shown_->view() : nullptr));
   worker->thread_ = std::thread([self = worker.get()] {
     try {
       self->run_result_ = self->service_->Run();
@@ -174,7 +180,10 @@ std::optional<CallerWork> LibraryWorker::Next(TimeUs timeout) {
   ended_ = true;
   result_ = run_result_;
   // The session calls a departure that was asked for an interruption.
-  if (asked_to_leave_ && result_.code() == StatusCode::kUnavailable) result_ = OkStatus();
+  if (asked_to_leave_ && result_.code() == StatusCode::kUnavailable) {
+    result_ = OkStatus();
+    left_ = true;
+  }
   return std::nullopt;
 }
 

@@ -18,6 +18,7 @@
 #include "common/base/process/logging.h"
 #include "common/base/process/signals.h"
 #include "common/base/status.h"
+#include "common/http/process_view.h"
 #include "common/job/metric_list.h"
 #include "common/job/parameter_layout.h"
 #include "common/settings/config_file.h"
@@ -79,6 +80,7 @@ class LibraryWorker {
   // left on request.
   bool ended() const { return ended_; }
   const Status& result() const { return result_; }
+  bool left() const { return left_; }
   void Leave();
 
  private:
@@ -88,9 +90,11 @@ class LibraryWorker {
   const std::unique_ptr<Logging> logging_;  // ends last
   RunningClock clock_;
   LeaveRequests leave_;
+  std::unique_ptr<ShownProcess> shown_;  // $KUMO_HTTP; may be null
   std::unique_ptr<CallerEngine> engine_;
   std::unique_ptr<WorkerService> service_;
   bool asked_to_leave_ = false;
+  bool left_ = false;
   bool ended_ = false;
   Status result_;
   std::atomic<bool> over_{false};  // the service's thread has nothing left to do

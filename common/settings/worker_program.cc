@@ -1,4 +1,4 @@
-#include "cli/launch/worker_program.h"
+#include "common/settings/worker_program.h"
 
 #include <unistd.h>
 
@@ -22,9 +22,9 @@ std::string FindProgram(const std::string& name, const std::string& path) {
 }
 
 // For Python: the folder of Kumo's package before the others, and output that is written at once.
-std::vector<std::pair<std::string, std::string>> PythonVariables(
-    const ExperimentArguments& experiment, const Variables& variables) {
-  std::string folders = JoinPath(experiment.share, "python");
+std::vector<std::pair<std::string, std::string>> PythonVariables(const std::string& share,
+                                                                 const Variables& variables) {
+  std::string folders = JoinPath(share, "python");
   if (const std::string others = ValueOf(variables, "PYTHONPATH"); !others.empty()) {
     folders += ":" + others;
   }
@@ -49,10 +49,10 @@ Result<std::vector<std::string>> WorkerProgram(const Experiment& experiment,
 }
 
 Result<std::vector<std::string>> RemoteWorkerProgram(const Experiment& experiment,
-                                                     const ExperimentArguments& arguments,
+                                                     const std::string& share,
                                                      const Variables& variables) {
   std::vector<std::string> words = {"/usr/bin/env"};
-  for (const auto& [name, value] : PythonVariables(arguments, variables)) {
+  for (const auto& [name, value] : PythonVariables(share, variables)) {
     words.push_back(name + "=" + value);
   }
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> program,
@@ -61,16 +61,16 @@ Result<std::vector<std::string>> RemoteWorkerProgram(const Experiment& experimen
   return words;
 }
 
-std::vector<std::pair<std::string, std::string>> WorkerEnvironment(
-    const ExperimentArguments& experiment, const std::vector<std::string>& sets,
-    const std::string& name, const std::string& device, const Variables& variables) {
+std::vector<std::pair<std::string, std::string>> WorkerEnvironment(const ProgramPlace& place,
+                                                                   const Variables& variables) {
   std::string lines;
-  for (const std::string& set : sets) lines += set + "\n";
-  auto environment = PythonVariables(experiment, variables);
-  environment.emplace_back("KUMO_EXPERIMENT", experiment.file);
+  for (const std::string& set : place.sets) lines += set + "\n";
+  auto environment = PythonVariables(place.share, variables);
+  environment.emplace_back("KUMO_EXPERIMENT", place.file);
   environment.emplace_back("KUMO_SETTINGS", lines);
-  environment.emplace_back("KUMO_WORKER_NAME", name);
-  if (!device.empty()) environment.emplace_back("KUMO_DEVICE", device);
+  environment.emplace_back("KUMO_WORKER_NAME", place.name);
+  if (!place.device.empty()) environment.emplace_back("KUMO_DEVICE", place.device);
+  if (!place.http.empty()) environment.emplace_back("KUMO_HTTP", place.http);
   return environment;
 }
 

@@ -1,4 +1,4 @@
-#include "cli/launch/worker_program.h"
+#include "common/settings/worker_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,24 +47,24 @@ TEST_F(WorkerProgramTest, TheProgramIsLookedUpInPath) {
 }
 
 TEST_F(WorkerProgramTest, ItFindsItsJobInTheEnvironmentAndOnAnotherHostItsPackageToo) {
-  CliEnvironment environment;
-  environment.share = "/opt/share/kumo";
-  ExperimentArguments arguments(environment);
-  arguments.file = "my job.conf";
+  const ProgramPlace place = {.share = "/opt/share/kumo",
+                              .file = "my job.conf",
+                              .sets = {"job.seed=2", "cluster.workers=3"},
+                              .name = "worker-1",
+                              .device = "cuda:1",
+                              .http = "*:9470"};
   std::map<std::string, std::string> added;
-  for (const auto& [name, value] : WorkerEnvironment(arguments, {"job.seed=2", "cluster.workers=3"},
-                                                     "worker-1", "cuda:1", variables_)) {
-    added[name] = value;
-  }
+  for (const auto& [name, value] : WorkerEnvironment(place, variables_)) added[name] = value;
   EXPECT_EQ(added, (std::map<std::string, std::string>{
                        {"KUMO_EXPERIMENT", "my job.conf"},
                        {"KUMO_SETTINGS", "job.seed=2\ncluster.workers=3\n"},
                        {"KUMO_WORKER_NAME", "worker-1"},
                        {"KUMO_DEVICE", "cuda:1"},
+                       {"KUMO_HTTP", "*:9470"},
                        {"PYTHONPATH", "/opt/share/kumo/python:/my/modules"},
                        {"PYTHONUNBUFFERED", "1"}}));
   experiment_.worker.command = "python3 train.py";
-  EXPECT_THAT(RemoteWorkerProgram(experiment_, arguments, {}).value(),
+  EXPECT_THAT(RemoteWorkerProgram(experiment_, place.share, {}).value(),
               ElementsAre("/usr/bin/env", "PYTHONPATH=/opt/share/kumo/python", "PYTHONUNBUFFERED=1",
                           "python3", "train.py"));
 }
