@@ -140,7 +140,7 @@ Result<std::vector<SweepPoint>> PointsOf(const SweepArguments& args) {
 Status CheckOptions(const SweepArguments& args, const CommandLine& line) {
   if (args.random == 0) KUMO_RETURN_IF_ERROR(line.RefuseGiven({"seed"}, "requires --random N"));
   if (args.manifests.empty()) {
-    return line.RefuseGiven({"with", "image"}, "requires --manifests DIR");
+    return line.RefuseGiven({"with", "image", "worker-image"}, "requires --manifests DIR");
   }
   return line.RefuseGiven({"bin-dir", "parallel", "devices", "out", "metric", "json"},
                           "--manifests starts no run here");

@@ -50,13 +50,13 @@ Status TakeComponents(const std::vector<std::string>& with, const std::vector<st
   return OkStatus();
 }
 
-Status CheckImage(const std::string& image) {
+Status CheckImage(const std::string& option, const std::string& image) {
   constexpr char kAllowed[] = "-_./:@";
   std::string ignored;
   const Status status = ReadValue(
       image, {.characters = kAllowed, .text = "as docker pull takes it: registry/name:tag"},
       &ignored);
-  return status.WithContext("--image " + image);
+  return status.WithContext(option + " " + image);
 }
 
 Status CopyFolder(const fs::path& from, const fs::path& to) {
@@ -77,6 +77,9 @@ void RunFolderOptions::AddTo(CommandLine* line) {
                     &with);
   line->AddOption("image", "REFERENCE", Allowed(), "Container image, built from k8s/Dockerfile",
                   &image);
+  line->AddOption("worker-image", "REFERENCE", Allowed(),
+                  "Container image of the workers, with the program of worker.command",
+                  &worker_image, "--image");
 }
 
 Result<ClusterRun> RunWith(const RunFolderOptions& options, const std::string& k8s) {
@@ -84,9 +87,17 @@ Result<ClusterRun> RunWith(const RunFolderOptions& options, const std::string& k
   if (known.empty()) {
     return FailedPrecondition("no manifests in " + k8s + "; install Kumo completely");
   }
-  ClusterRun run{.name = "", .workers = 0, .servers = 0, .components = {}, .image = options.image};
+  ClusterRun run{.name = "",
+                 .workers = 0,
+                 .servers = 0,
+                 .components = {},
+                 .image = options.image,
+                 .worker_image = options.worker_image};
   KUMO_RETURN_IF_ERROR(TakeComponents(options.with, known, &run));
-  KUMO_RETURN_IF_ERROR(CheckImage(run.image));
+  KUMO_RETURN_IF_ERROR(CheckImage("--image", run.image));
+  if (!run.worker_image.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckImage("--worker-image", run.worker_image));
+  }
   return run;
 }
 
@@ -118,8 +129,11 @@ std::vector<Status> ProblemsOfRunFolder(const LoadedExperiment& loaded, const Cl
 Status WriteRunFolder(const std::string& k8s, const LoadedExperiment& loaded,
                       const std::string& about, const ClusterRun& run, const std::string& out) {
   PosixFileSystem files;
-  KUMO_ASSIGN_OR_RETURN(const std::string network,
-                        ReadWholeFile(files, loaded.experiment.network.file, kMostNetworkBytes));
+  const std::string& network_file = loaded.experiment.network.file;
+  std::string network;
+  if (!loaded.experiment.worker.OwnsModel()) {
+    KUMO_ASSIGN_OR_RETURN(network, ReadWholeFile(files, network_file, kMostNetworkBytes));
+  }
   const fs::path source(k8s);
   const std::string unfinished = TemporaryName(out);
   std::error_code error;
@@ -131,8 +145,10 @@ Status WriteRunFolder(const std::string& k8s, const LoadedExperiment& loaded,
       KUMO_RETURN_IF_ERROR(CopyFolder(source / "components" / component,
                                       fs::path(unfinished) / "components" / component));
     }
-    const std::string network_file = fs::path(loaded.experiment.network.file).filename().string();
-    KUMO_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(unfinished, network_file), network));
+    if (!loaded.experiment.worker.OwnsModel()) {
+      const std::string name = fs::path(network_file).filename().string();
+      KUMO_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(unfinished, name), network));
+    }
     KUMO_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(unfinished, "experiment.conf"),
                                              PodExperimentText(loaded, run, about)));
     KUMO_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(unfinished, "kustomization.yaml"),

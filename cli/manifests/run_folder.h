@@ -20,6 +20,7 @@ namespace kumo {
 struct RunFolderOptions {
   std::vector<std::string> with;  // components, several separated by commas
   std::string image = "kumo:latest";
+  std::string worker_image;  // "": image
 
   void AddTo(CommandLine* line);
 };

@@ -24,6 +24,8 @@ constexpr double kJoinTimeoutS = 1800;
 constexpr double kIntervalS = 10;
 // Added to checkpoint.grace_s before a pod is killed.
 constexpr int kMarginS = 20;
+// Placeholder of the workers' image, if it is not that of the other containers.
+constexpr char kWorkerImage[] = "kumo-worker";
 constexpr char kPort[] = "7700";
 constexpr char kData[] = "/data";
 constexpr char kOutput[] = "/output/";
@@ -55,8 +57,6 @@ std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
                                                  const ClusterRun& run) {
   std::map<std::string, std::string> settings = {
       {"job.name", loaded.experiment.job.name},
-      {"network.file", BaseName(loaded.experiment.network.file)},
-      {"data.directory", kData},
       {"output.directory", kOutput + run.name},
       {"checkpoint.disks",
        WriteValue(run.Has("shared-volume") ? CheckpointDisks::kShared : CheckpointDisks::kPrivate)},
@@ -64,6 +64,10 @@ std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
       {"cluster.workers", std::to_string(run.workers)},
       {"cluster.insecure", run.Has("keys") ? "false" : "true"},
   };
+  if (!loaded.experiment.worker.OwnsModel()) {
+    settings["network.file"] = BaseName(loaded.experiment.network.file);
+    settings["data.directory"] = kData;
+  }
   if (run.Has("final-model") && !IsOnServersVolume(loaded.experiment.output.final_model, run)) {
     settings["output.final_model"] = kModels + run.name;
   }
@@ -83,13 +87,14 @@ bool IsLeftOut(const std::string& key) {
          key == "http.address";
 }
 
-std::string ImageText(const std::string& image) {
+// An entry of `images`. name: of the image in the base and the components.
+std::string ImageText(std::string_view name, const std::string& image) {
   const size_t digest = image.find('@');
   const std::string reference = image.substr(0, digest);
   const size_t tag = reference.rfind(':');
   const bool has_tag = tag != std::string::npos && reference.find('/', tag) == std::string::npos;
-  std::string text =
-      "  - name: kumo\n    newName: \"" + reference.substr(0, has_tag ? tag : digest) + "\"\n";
+  std::string text = "  - name: " + std::string(name) + "\n    newName: \"" +
+                     reference.substr(0, has_tag ? tag : digest) + "\"\n";
   if (digest != std::string::npos)
     return text + "    digest: \"" + image.substr(digest + 1) + "\"\n";
   return text + "    newTag: \"" + (has_tag ? reference.substr(tag + 1) : "latest") + "\"\n";
@@ -162,10 +167,10 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
   const Experiment& experiment = loaded.experiment;
   std::vector<Status> problems;
   const auto say = [&](const std::string& text) { problems.push_back(FailedPrecondition(text)); };
-  if (experiment.worker.OwnsModel()) {
+  if (experiment.worker.OwnsModel() && run.worker_image.empty()) {
     say("worker.command = " + experiment.worker.command +
-        ": the pods' image has kumo-worker only, not this program (docs/pytorch.md)");
-    return problems;
+        ": Kumo's own image has no such program; make an image with it and name it with "
+        "--worker-image (docs/kubernetes.md#programs-of-workercommand)");
   }
   for (const std::string& file :
        {experiment.data.text, experiment.data.train_images, experiment.data.train_labels,
@@ -194,7 +199,8 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
         "kumo-models, or leave it with the checkpoints with --set output.final_model=");
   }
   const std::string network = BaseName(experiment.network.file);
-  if (!std::all_of(network.begin(), network.end(), [](unsigned char c) {
+  if (!experiment.worker.OwnsModel() &&
+      !std::all_of(network.begin(), network.end(), [](unsigned char c) {
         return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
       })) {
     say("network.file = " + network +
@@ -248,6 +254,7 @@ std::string PodExperimentText(const LoadedExperiment& loaded, const ClusterRun& 
 
 std::string KustomizationText(const LoadedExperiment& loaded, const ClusterRun& run) {
   const Experiment& experiment = loaded.experiment;
+  const bool owns_model = experiment.worker.OwnsModel();
   std::string text =
       "# Made by kumo manifests: kubectl apply -k THIS-FOLDER\n"
       "apiVersion: kustomize.config.k8s.io/v1beta1\n"
@@ -264,26 +271,34 @@ std::string KustomizationText(const LoadedExperiment& loaded, const ClusterRun& 
           "}\n    includeSelectors: true\n"
           // A selector that Kustomize does not know.
           "    fields: [{kind: PodMonitor, path: spec/selector/matchLabels, create: true}]\n";
-  text += "images:\n" + ImageText(run.image);
+  text += "images:\n" + ImageText("kumo", run.image);
+  if (!run.worker_image.empty()) text += ImageText(kWorkerImage, run.worker_image);
   text +=
       "# An edited experiment is another run. The name stays and the content cannot change, so "
       "that\n"
       "# to apply one under a name that is there is refused before anything else is touched.\n"
-      "configMapGenerator:\n  - name: experiment\n    files: [experiment.conf, \"" +
-      BaseName(experiment.network.file) +
-      "\"]\n    options: {immutable: true, disableNameSuffixHash: true}\n";
+      "configMapGenerator:\n  - name: experiment\n    files: [experiment.conf" +
+      (owns_model ? "" : ", \"" + BaseName(experiment.network.file) + "\"") +
+      "]\n    options: {immutable: true, disableNameSuffixHash: true}\n";
   const bool job = !run.Has("workers-statefulset");
   text += "replicas:\n  - {name: server, count: " + std::to_string(run.servers) + "}\n";
   const std::string workers = std::to_string(run.workers);
   if (!job) text += "  - {name: worker, count: " + workers + "}\n";
-  const std::string count =
+  std::string of_workers =
       job ? Replace("/spec/completions", workers) + Replace("/spec/parallelism", workers) : "";
+  const std::string container = "/spec/template/spec/containers/0/";
+  if (!run.worker_image.empty()) of_workers += Replace(container + "image", kWorkerImage);
+  // A program has its page from when it joins until the job ends, but imports and reads data before
+  // and may go on afterwards. Server 0 misses a worker sooner than a probe.
+  if (owns_model && job) {
+    of_workers += "      - {op: remove, path: " + container + "livenessProbe}\n";
+  }
   const std::string selector = ExperimentInSelector(PodExperimentText(loaded, run, ""));
   text += "patches:\n";
   text += PodPatch("server", "StatefulSet", experiment.cluster.server_threads,
                    experiment.checkpoint.grace_s, selector);
   text += PodPatch("worker", job ? "Job" : "StatefulSet", experiment.network.threads,
-                   experiment.checkpoint.grace_s, job ? count : selector);
+                   experiment.checkpoint.grace_s, job ? of_workers : of_workers + selector);
   return text;
 }
 

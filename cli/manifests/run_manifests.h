@@ -19,6 +19,7 @@ struct ClusterRun {
   int servers = 1;
   std::vector<std::string> components;  // folders in k8s/components, without doubles
   std::string image;                    // "registry/kumo:tag", "...@sha256:..."
+  std::string worker_image = "";        // of the workers' containers; "": image
 
   bool Has(std::string_view component) const;
 };

@@ -62,6 +62,8 @@ TEST_F(ManifestsTest, BadWordsAreUsage) {
               HasSubstr("unknown component sopt; did you mean spot?"));
   EXPECT_THAT(Run({"manifests", "mnist_lenet", "--image", "a b"}, false).last_line,
               HasSubstr("--image a b"));
+  EXPECT_THAT(Run({"manifests", "mnist_lenet", "--worker-image", "a b"}, false).last_line,
+              HasSubstr("--worker-image a b"));
   for (const char* workers : {"0", "4097", "x"}) {
     EXPECT_EQ(Run({"manifests", "mnist_lenet", "--workers", workers}, false).code, 64) << workers;
   }

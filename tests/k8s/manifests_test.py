@@ -81,6 +81,10 @@ MADE_BY_KUMO = {
     "volumes of their own": ("mnist_lenet", "--run", "own", "--servers", "2"),
     "a StatefulSet": ("mnist_lenet", "--run", "quick", "--workers", "4", "--with",
                       "gpu,workers-statefulset,podmonitor"),
+    "a program": (ROOT / "python/examples/mnist_lenet.conf", "--run", "program", "--worker-image", "mine:2",
+                  "--with", "gpu,keys"),
+    "a program in a StatefulSet": (ROOT / "python/examples/mnist_lenet.conf", "--run", "program",
+                                   "--worker-image", "mine:2", "--with", "workers-statefulset"),
 } if KUMO else {}
 
 
@@ -304,8 +308,10 @@ class ManifestsTest(unittest.TestCase):
                 self.assertFalse(ports or probes)
                 continue
             self.assertIn(f"--http=*:{ports['http']}", container["args"])
-            # A worker of a StatefulSet rests when it is done, and answers nobody.
-            rests = component == "worker" and owner["kind"] == "StatefulSet"
+            # A worker of a StatefulSet rests when it is done, and answers nobody; a program does so before it
+            # joins.
+            program = "a program" in self.now
+            rests = component == "worker" and (owner["kind"] == "StatefulSet" or program)
             expected = {"readinessProbe": {"path": "/readyz", "port": "http"},
                         "livenessProbe": {"path": "/healthz", "port": "http"}}
             if rests:
@@ -392,6 +398,20 @@ class ManifestsTest(unittest.TestCase):
         self.assertTrue(all(one["metadata"]["name"].startswith("big-") for one in much))
         quick = self.rendered["kumo manifests: a StatefulSet"]
         self.assertEqual(named(quick, "StatefulSet", "worker")["spec"]["replicas"], 4)
+
+    @unittest.skipUnless(KUMO, "kumo is not given")
+    def test_programs_run_in_an_image_of_their_own(self):
+        for name in ("a program", "a program in a StatefulSet"):
+            self.now, objects = name, self.rendered[f"kumo manifests: {name}"]
+            for owner, template in pod_templates(objects):
+                worker = owner["metadata"]["labels"][COMPONENT] == "worker"
+                container = template["spec"]["containers"][0]
+                self.assertEqual(container["image"], "mine:2" if worker else "kumo:latest")
+                if worker:
+                    self.assertEqual(container["command"][-1], "kumo-worker")
+            files = named(objects, "ConfigMap", "experiment")["data"]
+            self.assertEqual(list(files), ["experiment.conf"])
+            self.assertIn("command = python3 mnist_lenet.py", files["experiment.conf"])
 
     @unittest.skipUnless(KUMO, "kumo is not given")
     def test_the_experiment_in_the_pods_has_the_hash_of_that_here(self):

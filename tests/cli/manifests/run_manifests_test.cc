@@ -177,6 +177,25 @@ TEST_F(RunManifestsTest, ImagesAreTakenApartAsKustomizeWantsThem) {
   EXPECT_EQ(images("a/kumo:v1@sha256:0f"), "newName: \"a/kumo\"\n    digest: \"sha256:0f\"");
 }
 
+TEST_F(RunManifestsTest, AProgramsWorkersHaveAnImageOfTheirOwn) {
+  const LoadedExperiment loaded = Load("[worker]\ncommand = python3 train.py\n");
+  const std::vector<Status> problems = ProblemsInPods(loaded, run_);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].message(), HasSubstr("name it with --worker-image"));
+  run_.worker_image = "host/mine:2";
+  EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+  const std::string text = KustomizationText(loaded, run_);
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("newName: \"host/mine\"\n    newTag: \"2\""),
+                    HasSubstr("files: [experiment.conf]"),
+                    HasSubstr("containers/0/image, value: kumo-worker}"),
+                    HasSubstr("{op: remove, path: /spec/template/spec/containers/0/liveness")));
+  const std::string in_pods = PodExperimentText(loaded, run_, "");
+  EXPECT_THAT(in_pods, AllOf(HasSubstr("command = python3 train.py"), Not(HasSubstr("[network]")),
+                             Not(HasSubstr("[data]"))));
+  EXPECT_EQ(ExperimentText(LoadInPod(in_pods).experiment), ExperimentText(loaded.experiment));
+}
+
 TEST_F(RunManifestsTest, PodsAreGivenLongerThanTheExperimentsGrace) {
   const std::string text = KustomizationText(
       Load("[network]\nfile = n.pbtxt\nthreads = 4\n[checkpoint]\ngrace_s = 99.5\n"), run_);
