@@ -13,7 +13,7 @@ install(TARGETS kumo_worker_shared LIBRARY DESTINATION lib/kumo
         PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 install(FILES worker/library/kumo_worker.h DESTINATION include)
 install(DIRECTORY python DESTINATION share/kumo FILES_MATCHING PATTERN "*.py" PATTERN "*.conf"
-        PATTERN __pycache__ EXCLUDE)
+        PATTERN py.typed PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY experiments DESTINATION share/kumo FILES_MATCHING PATTERN "*.conf")
 install(DIRECTORY models/zoo DESTINATION share/kumo/models FILES_MATCHING PATTERN "*.pbtxt")
 install(DIRECTORY k8s/base k8s/components k8s/volumes DESTINATION share/kumo/k8s)

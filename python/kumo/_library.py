@@ -74,8 +74,10 @@ def _path() -> str:
     """The library's file: KUMO_LIBRARY, or the one of the installation that this package belongs to."""
     if named := os.environ.get("KUMO_LIBRARY"):
         return named
-    # PREFIX/share/kumo/python/kumo/_library.py -> PREFIX/lib/kumo/libkumo_worker.so
-    prefix = pathlib.Path(os.path.abspath(__file__)).parents[4]
+    folder = pathlib.Path(os.path.abspath(__file__)).parent
+    prefix = folder / "installation"  # of a wheel
+    if not prefix.is_dir():
+        prefix = folder.parents[3]  # PREFIX/share/kumo/python/kumo
     return str(prefix / "lib" / "kumo" / "libkumo_worker.so")
 
 
