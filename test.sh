@@ -57,6 +57,12 @@ get_onnx() {
     build/onnx/bin/pip install -q numpy safetensors onnx onnxruntime &&
     touch build/onnx/complete; } >/dev/null 2>&1
 }
+# Debian's PyTorch, for tests of torch models; they are skipped without it. Only in CI: it is large.
+torch=0
+if [ "${CI:-}" = true ] && [ -z "${KUMO_TORCH_PYTHON:-}" ]; then
+  kumo_install_packages python3-torch >/dev/null 2>&1 &
+  torch=$!
+fi
 get_onnx &
 onnx=$!
 get_kubernetes &
@@ -86,6 +92,11 @@ if [ -z "${KUMO_ONNX_PYTHON:-}" ] && wait "$onnx"; then
   export KUMO_ONNX_PYTHON="$PWD/build/onnx/bin/python3"
 elif [ -z "${KUMO_ONNX_PYTHON:-}" ]; then
   echo "onnxruntime is not available: tests that read exports with it are skipped"
+fi
+if [ "$torch" != 0 ] && wait "$torch"; then
+  export KUMO_TORCH_PYTHON=/usr/bin/python3
+elif [ -z "${KUMO_TORCH_PYTHON:-}" ]; then
+  echo "PyTorch is not there: tests of torch models are skipped"
 fi
 if wait "$kubernetes"; then
   export KUMO_KUBERNETES_PYTHON="$PWD/build/kubernetes/bin/python3"
