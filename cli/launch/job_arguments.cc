@@ -6,6 +6,13 @@
 #include "common/settings/option_table.h"
 
 namespace kumo {
+namespace {
+
+// Default of cluster.join_timeout_s for programs of worker.command, which import their libraries
+// and read their data before they join. The launcher notices one that ends meanwhile.
+constexpr double kProgramsJoinTimeoutS = 600;
+
+}  // namespace
 
 void JobArguments::AddTo(CommandLine* line) {
   experiment.AddTo(line);
@@ -54,6 +61,11 @@ PlannedJob PlanJob(const CliEnvironment& environment, const JobArguments& args) 
   if (args.workers > 0) {
     cluster.workers = args.workers;
     job.loaded.origins["cluster.workers"] = "--workers";
+  }
+  if (job.loaded.experiment.worker.OwnsModel()) {
+    const bool unset =
+        job.loaded.origins.emplace("cluster.join_timeout_s", "worker.command").second;
+    if (unset) cluster.join_timeout_s = kProgramsJoinTimeoutS;
   }
   const int named = static_cast<int>(cluster.servers.size());
   job.servers = named > 0 ? named : args.servers > 0 ? args.servers : 1;

@@ -30,9 +30,12 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
   plan.quiet = args.quiet;
   const ExperimentArguments& file = args.job.experiment;
   std::vector<std::string> common = file.Forward();
-  const std::vector<std::string> planned = {
+  std::vector<std::string> planned = {
       "cluster.servers=" + WriteValue(servers),
       "cluster.workers=" + std::to_string(experiment.cluster.workers)};
+  if (experiment.worker.OwnsModel()) {
+    planned.push_back("cluster.join_timeout_s=" + WriteValue(experiment.cluster.join_timeout_s));
+  }
   for (const std::string& set : planned) common.insert(common.end(), {"--set", set});
   const auto add = [&](ProcessId id, const char* binary, const char* option, std::string value) {
     std::vector<std::string>& command = plan.commands[id];

@@ -123,6 +123,9 @@ class WorkerTest(unittest.TestCase):
                 launched = job.launch("--workers", "2", "--max-restarts", "0", CASE=case)
                 self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
                 self.assertIn(words, launched.stdout + launched.stderr)
+        checked = subprocess.run([BIN / "kumo", "check", "job.conf"], cwd=job.folder, text=True,
+                                 capture_output=True)
+        self.assertRegex(checked.stdout, r"cluster.join_timeout_s +600 seconds +worker.command")
         job = self.job("no-such-python", "own_model.py", [])
         launched = job.launch()
         self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
