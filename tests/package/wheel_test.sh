@@ -86,8 +86,11 @@ if "$torch" -c 'import torch' 2>/dev/null; then
     user "PYTHONPATH=$installation/share/kumo/python $torch -c 'import $order; torch.set_num_threads(2); \
       print(torch.rand(300, 300).mm(torch.rand(300, 300)).shape, list(kumo.load_state_dict(\"out/job\"))[0])'"
   done
-  cp "$source/tests/python/own_torch_model.py" "$scratch/home/train.py"
-  sed -i "s|python3|$torch|" "$scratch/home/job.conf"
+  # The page's example, copied.
+  page=$source/docs/pytorch.md
+  awk '/^```$/ && !inside { inside = 1; next } /^```$/ { exit } inside' "$page" |
+    sed "s|python3|$torch|" >"$scratch/home/job.conf"
+  awk '/^```python$/ { inside = 1; next } /^```$/ && inside { exit } inside' "$page" >"$scratch/home/train.py"
   user "kumo launch job.conf --workers 2 --set output.directory=torch"
 else
   echo "left out: $torch has no torch (KUMO_TORCH_PYTHON names one that has)"
