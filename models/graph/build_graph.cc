@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "common/base/did_you_mean.h"
@@ -23,13 +24,26 @@ constexpr int kMostLayers = 10000;
 constexpr int kMostNetworkInputs = 16;
 constexpr int64_t kMostNumbersOfSample = int64_t{1} << 28;
 
-Status CheckName(const std::string& name) {
+Status CheckName(const std::string& name, std::string_view more = "") {
   if (name.empty()) return InvalidArgument("name must not be empty");
   if (name.size() > 100) return InvalidArgument("name must have at most 100 characters");
   for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') {
-      return InvalidArgument("name must be letters, digits and '_', is \"" + name + "\"");
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    if (!plain && more.find(c) == more.npos) {
+      return InvalidArgument(std::string("name must be letters, digits") +
+                             (more.empty() ? "" : ", '.'") + " and '_', is \"" + name + "\"");
     }
+  }
+  return OkStatus();
+}
+
+// A layer's name may have dots, as the modules of other programs do; tensors are called
+// "layer.tensor".
+Status CheckLayerName(const std::string& name) {
+  KUMO_RETURN_IF_ERROR(CheckName(name, "."));
+  if (name.starts_with('.') || name.ends_with('.') || name.find("..") != name.npos) {
+    return InvalidArgument(
+        "name must have letters, digits or '_' on both sides of each '.', is \"" + name + "\"");
   }
   return OkStatus();
 }
@@ -230,7 +244,7 @@ class GraphBuilder {
 
   Status Add(int i) {
     const model::Layer& layer = network_.layers(i);
-    KUMO_RETURN_IF_ERROR(CheckName(layer.name()));
+    KUMO_RETURN_IF_ERROR(CheckLayerName(layer.name()));
     if (layer.name() == kInput) {
       return InvalidArgument("name must not be \"input\", which stands for the network's input");
     }
@@ -379,6 +393,14 @@ class GraphBuilder {
 
   Status AddOutputs() {
     for (const std::string& name : network_.outputs()) {
+      // An ONNX file has outputs and tensors, each under its name.
+      const auto called = [&name](const Parameter& parameter) {
+        return parameter.tensor.name == name;
+      };
+      if (std::ranges::any_of(graph_.parameters, called)) {
+        return InvalidArgument("outputs: \"" + name +
+                               "\" is also the name of a tensor; call the layer otherwise");
+      }
       const auto found = outputs_.find(name);
       const bool layer =
           found != outputs_.end() && found->second != kNoValue && !graph_.IsInput(found->second);

@@ -1,5 +1,6 @@
 #include "models/graph/sums.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@ Status NumberSums(Graph* graph) {
     loss.first_sum = sums;
     for (Metric metric : loss.metrics.metrics()) {
       metric.name = loss.name + "_" + metric.name;
+      std::ranges::replace(metric.name, '.', '_');  // which names of metrics do not have
       metric.sum += sums;
       metrics.push_back(std::move(metric));
     }
