@@ -15,7 +15,8 @@ install(FILES worker/library/kumo_worker.h DESTINATION include)
 install(DIRECTORY python DESTINATION share/kumo FILES_MATCHING PATTERN "*.py" PATTERN "*.conf"
         PATTERN py.typed PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY experiments DESTINATION share/kumo FILES_MATCHING PATTERN "*.conf")
-install(DIRECTORY models/zoo DESTINATION share/kumo/models FILES_MATCHING PATTERN "*.pbtxt")
+install(DIRECTORY models/zoo DESTINATION share/kumo/models FILES_MATCHING PATTERN "*.pbtxt"
+        PATTERN "*.names")
 install(DIRECTORY k8s/base k8s/components k8s/volumes DESTINATION share/kumo/k8s)
 install(FILES k8s/grafana.json k8s/queue.sh DESTINATION share/kumo/k8s)
 install(PROGRAMS data/fetch.sh DESTINATION share/kumo/data)

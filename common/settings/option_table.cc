@@ -172,7 +172,8 @@ std::vector<Option> Rows() {
        .path = PathKind::kBaseName, .also = "weight_map name_map rename key_mapping",
        .help = "Text file that maps the tensor names of network.initial_weights to those of the "
                "network, a line each: `their name = our name`; a relative path is relative as for "
-               "network.file; empty: names are equal"},
+               "network.file; a word such as torchvision: the file NETWORK.torchvision.names "
+               "beside network.file; empty: names are equal"},
       {KUMO_SETTING(network.initial_partial),
        .also = "partial strict allow_partial ignore_mismatch",
        .help = "Permission to start with fewer than half of the network's tensors from "

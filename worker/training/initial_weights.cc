@@ -99,7 +99,9 @@ class Transfer {
   std::span<float> RoomFor(const Offer& offer) {
     there_.Add(offer.name, offer.ShapeText());
     const int i = names_.Find(offer.name);
-    if (i < 0) {
+    // Another program's word for a tensor counts if the source has no tensor of the very name.
+    const bool twice = i >= 0 && reasons_[i] == kTaken && names_.NameOf(i) != offer.name;
+    if (i < 0 || twice) {
       origin_.add_unused(offer.name + " " + offer.ShapeText());
       return {};
     }
@@ -208,13 +210,22 @@ Result<checkpoint::Origin> FromFile(const Experiment::Network& network, TensorFo
 
 }  // namespace
 
+std::string NamesFileOf(const Experiment::Network& network) {
+  const std::filesystem::path given = network.initial_names;
+  std::error_code error;
+  if (given.has_extension() || std::filesystem::exists(given, error)) return given.string();
+  std::filesystem::path beside = network.file;
+  beside.replace_extension("." + given.filename().string() + ".names");
+  return std::filesystem::exists(beside, error) ? beside.string() : given.string();
+}
+
 Result<checkpoint::Origin> TransferWeights(const Experiment& experiment,
                                            const ParameterLayout& layout,
                                            std::span<float> weights) {
   const Experiment::Network& network = experiment.network;
   TensorNames names(layout);
   if (!network.initial_names.empty()) {
-    Result<TensorNames> read = TensorNames::Read(network.initial_names, layout);
+    Result<TensorNames> read = TensorNames::Read(NamesFileOf(network), layout);
     if (!read.ok()) return read.status().WithContext("network.initial_names");
     names = *std::move(read);
   }
@@ -342,9 +353,24 @@ Result<TensorNames> TensorNames::Read(const std::string& path, const ParameterLa
   return names;
 }
 
+namespace {
+
+// Words of PyTorch for the tensors of normalisations, and ours.
+constexpr std::pair<std::string_view, std::string_view> kPytorchWords[] = {
+    {".weight", ".scale"}, {".bias", ".shift"}, {".running_var", ".running_variance"}};
+
+}  // namespace
+
 int TensorNames::Find(const std::string& name) const {
   const auto found = tensors_.find(name);
-  return found == tensors_.end() ? -1 : found->second;
+  if (found != tensors_.end()) return found->second;
+  for (const auto& [theirs, ours] : kPytorchWords) {
+    if (!name.ends_with(theirs)) continue;
+    const std::string layer = name.substr(0, name.size() - theirs.size());
+    const auto other = tensors_.find(layer + std::string(ours));
+    if (other != tensors_.end()) return other->second;
+  }
+  return -1;
 }
 
 }  // namespace kumo

@@ -32,6 +32,10 @@ namespace kumo {
 Result<checkpoint::Origin> TransferWeights(const Experiment& experiment,
                                            const ParameterLayout& layout, std::span<float> weights);
 
+// The file that network.initial_names names: a path, or a word such as `torchvision`, for the file
+// NETWORK.torchvision.names beside NETWORK.pbtxt.
+std::string NamesFileOf(const Experiment::Network& network);
+
 // The initial weights of a job by chunk: `weights` (layout.size() floats), with tensors of
 // network.initial_weights if that is set. The errors of TransferWeights.
 Result<InitialWeights> MakeInitialWeights(const Experiment& experiment,
@@ -54,7 +58,8 @@ class TensorNames {
   // malformed line, an unknown network name or a repeated name.
   static Result<TensorNames> Read(const std::string& path, const ParameterLayout& layout);
 
-  // The index of the tensor with this name in the source; -1 if there is none.
+  // The index of the tensor with this name in the source, or, for a normalisation, with PyTorch's
+  // word for it ("bn1.weight" for "bn1.scale"); -1 if there is none.
   int Find(const std::string& name) const;
   // The name of tensor i in the source.
   const std::string& NameOf(int i) const { return names_[i]; }

@@ -13,6 +13,7 @@
 #include "common/checkpoint/manifest.h"
 #include "common/settings/experiment_text.h"
 #include "common/tensor_files/tensor_file.h"
+#include "models/network.h"
 #include "tests/scratch_directory.h"
 
 namespace kumo {
@@ -240,6 +241,50 @@ TEST_P(FromFileTest, NamesOfThereAreSaidByAFile) {
   EXPECT_THAT(origin->unused(), ElementsAre("conv.bias [4]"));
   EXPECT_THAT(origin->left(),
               testing::Contains("extra.weight: the file has no tensor backbone.9.weight"));
+}
+
+TEST_P(FromFileTest, NormalisationsMayHaveTheWordsOfPytorch) {
+  const auto layout =
+      ParameterLayout::Make({{"layer1.0.bn.scale", {3}, Segment::kUndecayed},
+                             {"layer1.0.bn.shift", {3}, Segment::kUndecayed},
+                             {"layer1.0.bn.running_variance", {3}, Segment::kStatistics},
+                             {"own.scale", {2}, Segment::kUndecayed}})
+          .value();
+  const std::string path = Save({{"layer1.0.bn.bias", {3}, First(3)},
+                                 {"layer1.0.bn.running_var", {3}, First(3)},
+                                 {"layer1.0.bn.weight", {3}, First(3)},
+                                 {"own.scale", {2}, First(2)},
+                                 {"own.weight", {2}, First(4).last(2)}});
+  std::vector<float> weights(layout.size());
+  const auto origin = TransferWeights(From(path), layout, weights);
+  ASSERT_TRUE(origin.ok()) << origin.status().message();
+  EXPECT_EQ(origin->taken_size(), 4);
+  // The very name counts more.
+  EXPECT_EQ(Tensor(layout, weights, 3), std::vector<float>(First(2).begin(), First(2).end()));
+}
+
+TEST(TensorNamesTest, AMapOfTorchvisionsNamesComesWithResnet50) {
+  const auto network = LoadNetwork(std::string(KUMO_ZOO) + "/imagenet_resnet50.pbtxt");
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  const auto layout = ParameterLayout::Make(PlanNetwork(*network)->tensors()).value();
+  Experiment::Network settings;
+  settings.file = std::string(KUMO_ZOO) + "/imagenet_resnet50.pbtxt";
+  settings.initial_names = "/experiments/torchvision";
+  const std::string file = NamesFileOf(settings);
+  EXPECT_THAT(file, testing::EndsWith("/imagenet_resnet50.torchvision.names"));
+  const auto names = TensorNames::Read(file, layout);
+  ASSERT_TRUE(names.ok()) << names.status().message();
+  int renamed = 0;
+  for (size_t i = 0; i < layout.tensors().size(); ++i) {
+    renamed += names->NameOf(static_cast<int>(i)) != layout.tensors()[i].name ? 1 : 0;
+  }
+  EXPECT_EQ(renamed, 265);  // all but fc's
+  const int tensor = names->Find("layer4.2.bn3.running_var");
+  ASSERT_GE(tensor, 0);
+  EXPECT_EQ(layout.tensors()[tensor].name, "stage4_block3_bn3.running_variance");
+  // A path is a path.
+  settings.initial_names = "names.txt";
+  EXPECT_EQ(NamesFileOf(settings), "names.txt");
 }
 
 TEST_P(FromFileTest, AFileOfNamesThatIsWrongIsRefusedByItsLine) {
