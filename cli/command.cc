@@ -25,6 +25,7 @@ std::span<const Command> Commands() {
       {"evaluate", "compute a checkpoint's validation loss and accuracy", RunEvaluate,
        "test val valid eval score"},
       {"export", "export a checkpoint as ONNX, safetensors or npz", RunExport, "convert save"},
+      {"import", "make a network file and its weights of an ONNX model", RunImport, "load onnx"},
       {"predict", "classify images, or continue a text, with a checkpoint", RunPredict,
        "infer inference classify generate sample"},
       {"status", "show the progress of a running job", RunStatus, "monitor top ps progress"},

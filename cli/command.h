@@ -27,6 +27,7 @@ int RunRuns(const CliEnvironment& environment, std::span<const std::string> args
 int RunSweep(const CliEnvironment& environment, std::span<const std::string> args);
 int RunTune(const CliEnvironment& environment, std::span<const std::string> args);
 int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> args);
+int RunImport(const CliEnvironment& environment, std::span<const std::string> args);
 int RunExport(const CliEnvironment& environment, std::span<const std::string> args);
 int RunPredict(const CliEnvironment& environment, std::span<const std::string> args);
 int RunStatus(const CliEnvironment& environment, std::span<const std::string> args);

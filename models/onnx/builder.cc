@@ -49,7 +49,7 @@ void OnnxBuilder::Begin(const std::string& layer) {
   names_ = 0;
 }
 
-// No tensor of a network's, whose names have a '.', and no output is called so.
+// No tensor, input or output of a network is called so: their names have no '/'.
 std::string OnnxBuilder::NewName(const std::string& what) {
   return layer_ + "/" + what + (++names_ == 1 ? "" : "_" + std::to_string(names_));
 }

@@ -9,6 +9,7 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/settings/option_pages.h"
 #include "common/settings/settings_json.h"
+#include "models/onnx/from_onnx.h"
 #include "tests/cli/kumo_runner.h"
 #include "tests/common/job/loss_and_accuracy.h"
 
@@ -154,6 +155,16 @@ TEST_F(CommandsTest, EvaluateTakesTheBestOneOrTheOneThatIsNamed) {
   EXPECT_THAT(evaluated({"--checkpoint", "40"}),
               HasSubstr("no such checkpoint in " + checkpoints.substr(0, checkpoints.size() - 1)));
   EXPECT_THAT(evaluated({"--checkpoint", "40"}), HasSubstr(CheckpointName(30) + ", "));
+}
+
+TEST_F(CommandsTest, ImportNamesTheFilesAfterTheModelAndTheOpsThatItReads) {
+  Script("worker", "exit 75 something");
+  EXPECT_EQ(Run({"import", "/nowhere/net.v2.onnx", "--input-shape", "3x8x8"}).code, 75);
+  EXPECT_EQ(Read("worker.args"),
+            "/nowhere/net.v2.onnx --import net.v2.pbtxt --weights net.v2.safetensors "
+            "--input-shape 3x8x8\n");
+  const std::string help = Run({"import", "--help"}).out;
+  for (const std::string& op : ImportedOps()) EXPECT_THAT(help, HasSubstr(op));
 }
 
 TEST_F(CommandsTest, ExportAndPredictNameTheWorkerACheckpointOfAnExperimentOrAFolder) {

@@ -18,6 +18,8 @@
 #include "common/checkpoint/shard_file.h"
 #include "common/settings/option_table.h"
 #include "common/tensor_files/tensor_file.h"
+#include "models/network.h"
+#include "models/onnx/to_onnx.h"
 #include "proto/model.pb.h"
 #include "tests/common/base/memory_file_system.h"
 #include "tests/data/image_bytes.h"
@@ -144,10 +146,41 @@ void AddWords(const google::protobuf::Descriptor& type, std::ostream& words) {
 void MakeNetwork(const fs::path& sources, const fs::path& folder) {
   Corpus corpus(folder, "network");
   for (const auto& entry : fs::directory_iterator(sources / "models/zoo")) {
-    corpus.Add(Contents(entry.path()));
+    if (entry.path().extension() == ".pbtxt") corpus.Add(Contents(entry.path()));
   }
   std::ofstream words(folder / "network.words");
   AddWords(*model::Network::descriptor(), words);
+}
+
+void MakeOnnx(const fs::path& folder) {
+  Corpus corpus(folder, "onnx");
+  for (const char* const layers :
+       {"name: 'n' input { channels: 2 height: 6 width: 6 } "
+        "layers { name: 'conv' convolution { outputs: 4 kernel: 3 pad: 1 } } "
+        "layers { name: 'norm' batch_normalisation {} } layers { name: 'gelu' gelu {} } "
+        "layers { name: 'sum' inputs: 'gelu' inputs: 'conv' add {} } "
+        "layers { name: 'pool' max_pooling { kernel: 2 } } "
+        "layers { name: 'l2' l2_normalisation {} } "
+        "layers { name: 'groups' group_normalisation { groups: 2 } } "
+        "layers { name: 'fc' fully_connected { outputs: 3 } } "
+        "layers { name: 'loss' softmax_cross_entropy {} }",
+        "name: 'n' input { name: 'tokens' extents: 4 vocabulary: 5 } "
+        "layers { name: 'token' embedding { outputs: 6 } } "
+        "layers { name: 'place' positional_embedding {} } "
+        "layers { name: 'norm' layer_normalisation { per_position: true } } "
+        "layers { name: 'qkv' fully_connected { outputs: 12 per_position: true } } "
+        "layers { name: 'attention' attention { heads: 2 causal: true } } "
+        "layers { name: 'turned' permute { axes: [1, 0] } } "
+        "layers { name: 'part' slice { axis: 1 begin: 1 end: 3 } } "
+        "layers { name: 'silu' silu {} } layers { name: 'drop' dropout { ratio: 0.5 } } "
+        "layers { name: 'loss' softmax_cross_entropy {} }"}) {
+    const Graph graph = PlanNetwork(ParseNetwork(layers, "n").value()).value();
+    std::vector<std::vector<float>> tensors;
+    for (const TensorSpec& spec : graph.tensors()) {
+      tensors.emplace_back(static_cast<size_t>(spec.size()), 0.5f);
+    }
+    corpus.Add(ToOnnx(graph, tensors, {})->SerializeAsString());
+  }
 }
 
 void MakeIdx(const fs::path& folder) {
@@ -260,6 +293,7 @@ int main(int argc, char** argv) {
   MakeSession(folder);
   MakeExperiment(sources, folder);
   MakeNetwork(sources, folder);
+  MakeOnnx(folder);
   MakeIdx(folder);
   MakeCtf(folder);
   MakeImages(folder);

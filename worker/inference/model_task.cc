@@ -106,6 +106,15 @@ void ModelTask::AddTo(CommandLine* line) {
                   "With --generate: end before this text", &generation_.stop, "none");
   line->AddOption("seed", "N", {.min = 0, .max = 2'000'000'000}, "With --generate: sampling seed",
                   &generation_.seed);
+  line->AddOption("import", "NETWORK", {.not_empty = true},
+                  "Import FILE, an ONNX model: write its network file to NETWORK, and exit",
+                  &import_.network, "nothing");
+  line->AddOption("weights", "FILE", {.not_empty = true},
+                  "With --import: file of the weights, .safetensors or .npz", &import_.weights);
+  line->AddOption("input-shape", "CxHxW", {.not_empty = true}, "With --import: extents of a sample",
+                  &import_.input_shape, "the model's");
+  line->AddOption("loss", "LOSS", {.not_empty = true}, "With --import: loss of the network",
+                  &import_.loss, "as fits the model");
   line->AddOption("top", "N", {.min = 1, .max = 1'000'000},
                   "With --predict: classes to print for each sample", &top_);
   line->AddOption("output", "NAME", Allowed(), "With --predict: output of the network", &output_,
@@ -114,9 +123,15 @@ void ModelTask::AddTo(CommandLine* line) {
 
 Status ModelTask::Check() const {
   if (!asked()) return OkStatus();
-  const int asked = (out_.empty() ? 0 : 1) + (images_.empty() ? 0 : 1) + (generates() ? 1 : 0);
+  const bool imports = !import_.network.empty();
+  const int asked = (out_.empty() ? 0 : 1) + (images_.empty() ? 0 : 1) + (generates() ? 1 : 0) +
+                    (imports ? 1 : 0);
   if (asked > 1) {
-    return InvalidArgument("--export, --predict and --generate exclude each other");
+    return InvalidArgument("--export, --import, --predict and --generate exclude each other");
+  }
+  if (imports) {
+    if (import_.weights.empty()) return InvalidArgument("--import requires --weights FILE");
+    return ParseInputShape(import_.input_shape).status();
   }
   if (!out_.empty()) {
     const std::string known[] = {"", "onnx", "safetensors", "npz"};
@@ -152,8 +167,27 @@ Status ModelTask::Continue(const ModelName& name) const {
   return Generate(name, request, &texts);
 }
 
+Status ModelTask::Import(const std::string& file) const {
+  ImportRequest request = import_;
+  request.model = file;
+  std::vector<std::string> gaps;
+  const Result<std::string> said = ImportModel(request, &gaps);
+  constexpr int kHanging = 2;
+  if (said.ok()) {
+    std::fputs(Folded(*said, TerminalColumns(STDOUT_FILENO), kHanging).c_str(), stdout);
+    return OkStatus();
+  }
+  // One is in the last line, which ends the process.
+  constexpr size_t kMostShown = 50;
+  for (size_t i = 0; gaps.size() > 1 && i < std::min(gaps.size(), kMostShown); ++i) {
+    std::fprintf(stderr, "%s: %s\n", file.c_str(), gaps[i].c_str());
+  }
+  return said.status();
+}
+
 Status ModelTask::Run(const std::string& file, const std::vector<std::string>& sets,
                       const Variables& variables) const {
+  if (!import_.network.empty()) return Import(file);
   const ModelName name = {file, sets, checkpoint_, variables};
   if (!out_.empty()) {
     KUMO_ASSIGN_OR_RETURN(const std::string said,

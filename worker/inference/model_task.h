@@ -1,5 +1,5 @@
 // Model task: what kumo-worker does with a trained network instead of training one (options
-// --export, --predict and --generate).
+// --export, --predict and --generate), or makes one of an ONNX model (--import).
 //
 // Filled by a CommandLine; used once.
 #pragma once
@@ -11,23 +11,27 @@
 #include "common/settings/command_line.h"
 #include "common/settings/config_file.h"
 #include "worker/inference/generation.h"
+#include "worker/inference/model_import.h"
 
 namespace kumo {
 
 class ModelTask {
  public:
   void AddTo(CommandLine* line);
-  // True if one of the three options was given.
-  bool asked() const { return !out_.empty() || !images_.empty() || generates(); }
+  // True if one of the four options was given.
+  bool asked() const {
+    return !out_.empty() || !images_.empty() || generates() || !import_.network.empty();
+  }
   // InvalidArgument if options contradict each other.
   Status Check() const;
-  // Runs the task and prints its result. file: ModelName::file.
+  // Runs the task and prints its result. file: ModelName::file, or the ONNX model.
   Status Run(const std::string& file, const std::vector<std::string>& sets,
              const Variables& variables) const;
 
  private:
   bool generates() const { return !prompt_.empty() || !prompts_file_.empty(); }
   Status Continue(const ModelName& name) const;
+  Status Import(const std::string& file) const;
 
   std::string checkpoint_;
   std::string out_;
@@ -39,6 +43,7 @@ class ModelTask {
   std::string output_;
   bool fold_batch_norm_ = false;
   bool pixels_ = false;
+  ImportRequest import_;
 };
 
 }  // namespace kumo

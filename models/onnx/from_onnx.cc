@@ -1,0 +1,827 @@
+#include "models/onnx/from_onnx.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <google/protobuf/text_format.h>
+
+#include "common/base/printable.h"
+#include "models/network.h"
+#include "models/onnx/fold.h"
+#include "models/onnx/import_graph.h"
+#include "models/onnx/layer_names.h"
+#include "models/onnx/readers.h"
+#include "models/ops/layer.h"
+
+namespace kumo {
+namespace {
+
+constexpr int kMostNodes = 200'000;
+constexpr int kMostLayers = 10'000;  // as in BuildGraph
+constexpr size_t kMostNetworkInputs = 16;
+
+// All readers by the type of node, in the order of KUMO_OPS.
+const std::multimap<std::string, const OnnxReader*>& Readers() {
+  static const auto& readers = *[] {
+    auto* const all = new std::multimap<std::string, const OnnxReader*>();
+#define KUMO_ADD_READERS(Name) \
+  for (const OnnxReader& reader : Name##OnnxReaders()) all->emplace(reader.op, &reader);
+    KUMO_OPS(KUMO_ADD_READERS)
+#undef KUMO_ADD_READERS
+    return all;
+  }();
+  return readers;
+}
+
+// Ops whose output has the extents of their first operand.
+constexpr const char* kKeepExtents[] = {"Erf",
+                                        "Sqrt",
+                                        "Exp",
+                                        "Log",
+                                        "Neg",
+                                        "Abs",
+                                        "Reciprocal",
+                                        "Clip",
+                                        "Softmax",
+                                        "LogSoftmax",
+                                        "HardSwish",
+                                        "HardSigmoid",
+                                        "Elu",
+                                        "Selu",
+                                        "Celu",
+                                        "Softplus",
+                                        "Softsign",
+                                        "PRelu",
+                                        "Mish",
+                                        "Floor",
+                                        "Ceil",
+                                        "Sign",
+                                        "Cast",
+                                        "LRN",
+                                        "Relu",
+                                        "LeakyRelu",
+                                        "Sigmoid",
+                                        "Tanh",
+                                        "Dropout",
+                                        "BatchNormalization",
+                                        "InstanceNormalization",
+                                        "LayerNormalization",
+                                        "GroupNormalization",
+                                        "MeanVarianceNormalization",
+                                        "CumSum",
+                                        "Not",
+                                        "IsNaN",
+                                        "Identity",
+                                        "Gelu"};
+constexpr const char* kBroadcast[] = {"Add", "Sub", "Mul", "Div",   "Pow",  "Where",
+                                      "Max", "Min", "Mod", "Equal", "Less", "Greater",
+                                      "And", "Or",  "Sum", "Mean"};
+
+bool IsOneOf(std::span<const char* const> words, const std::string& word) {
+  return std::ranges::any_of(words, [&](const char* one) { return word == one; });
+}
+
+std::optional<std::vector<int64_t>> ReducedExtents(const OnnxCall& call) {
+  const std::vector<int64_t>& extents = call.inputs[0].view.extents;
+  const int rank = static_cast<int>(extents.size());
+  const auto axes = call.IntsOf("axes", 1);
+  if (!axes) return std::nullopt;
+  std::vector<bool> reduced(extents.size());
+  for (const int64_t axis : *axes) {
+    const auto of_sample = OnnxCall::SampleAxis(axis, rank);
+    if (!of_sample) return std::nullopt;
+    reduced[*of_sample] = true;
+  }
+  std::vector<int64_t> left;
+  const bool keeps = call.Int("keepdims", 1) != 0;
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    if (!reduced[axis]) left.push_back(extents[axis]);
+    if (reduced[axis] && keeps) left.push_back(1);
+  }
+  return left;
+}
+
+std::optional<std::vector<int64_t>> ProductExtents(const OnnxCall& call) {
+  if (!call.TwoArrays()) return std::nullopt;
+  std::vector<int64_t> a = call.inputs[0].view.extents;
+  std::vector<int64_t> b = call.inputs[1].view.extents;
+  if (a.size() < 2 || b.size() != a.size() || a.back() != b[b.size() - 2]) return std::nullopt;
+  const std::vector<int64_t> last = {a[a.size() - 2], b.back()};
+  a.resize(a.size() - 2);
+  b.resize(a.size());
+  auto extents = BroadcastExtents({a, b});
+  if (extents) extents->insert(extents->end(), last.begin(), last.end());
+  return extents;
+}
+
+// The extents of a sample of an op's output; none if they are not known.
+std::optional<std::vector<int64_t>> ExtentsOf(const OnnxCall& call) {
+  const std::string& op = call.node.op_type();
+  if (op == "MatMul") return ProductExtents(call);
+  if (!call.IsArray(0) && op != "Where" && !IsOneOf(kBroadcast, op)) return std::nullopt;
+  if (op.starts_with("Reduce")) return ReducedExtents(call);
+  if (IsOneOf(kKeepExtents, op)) return call.inputs[0].view.extents;
+  if (!IsOneOf(kBroadcast, op)) return std::nullopt;
+  std::vector<std::vector<int64_t>> all;
+  int rank = 0;
+  for (const OnnxOperand& input : call.inputs) {
+    if (input.is_array()) rank = std::max(rank, input.view.rank());
+  }
+  for (const OnnxOperand& input : call.inputs) {
+    if (input.is_array()) {
+      all.push_back(input.view.extents);
+      continue;
+    }
+    const auto dims = input.constant ? SampleDims(*input.constant, rank) : std::nullopt;
+    if (!dims) return std::nullopt;
+    all.push_back(*dims);
+  }
+  return BroadcastExtents(all);
+}
+
+// Whether all arrays are whole and lie alike, and the constants are numbers.
+bool IsElementwise(const OnnxCall& call) {
+  const std::string& op = call.node.op_type();
+  constexpr const char* kNot[] = {"Softmax", "LogSoftmax", "CumSum", "LRN"};
+  if (!IsOneOf(kBroadcast, op) && (!IsOneOf(kKeepExtents, op) || IsOneOf(kNot, op))) return false;
+  const OnnxOperand* like = nullptr;
+  for (const OnnxOperand& input : call.inputs) {
+    if (input.constant && input.constant->size() == 1 && SampleDims(*input.constant, 1)) continue;
+    if (!input.is_array()) return false;
+    const Shape& shape = call.graph.node(input.node).shape;
+    if (!input.view.Covers(shape.size())) return false;
+    if (like == nullptr) like = &input;
+    if (!like->view.SamePlaces(input.view)) return false;
+    if (call.graph.node(like->node).shape != shape) return false;
+  }
+  return like != nullptr;
+}
+
+// A linear function of a whole input with constants, such as the normalisation of pixels.
+std::optional<OnnxOperand> FormulaOf(const OnnxCall& call) {
+  const std::string& op = call.node.op_type();
+  constexpr const char* kOps[] = {"Add", "Sub", "Mul", "Div"};
+  const auto operands = call.OneConstant();
+  if (!IsOneOf(kOps, op) || !operands || !operands->constant.is_float()) return std::nullopt;
+  const OnnxConstant& constant = operands->constant;
+  const bool constant_first = call.IsConstant(0);
+  if (constant_first && (op == "Sub" || op == "Div")) return std::nullopt;
+  const int rank = operands->array.view.rank();
+  const auto dims = SampleDims(constant, rank);
+  if (!dims || rank == 0 || constant.size() == 0) return std::nullopt;
+  InputFormula formula = {0, {1}, {0}};
+  const bool factor = op == "Mul" || op == "Div";
+  std::vector<double> numbers;
+  const bool of_channels = constant.size() == 1 || AlongAxis(constant, operands->array.view, 0);
+  if (!of_channels && (factor || *dims != operands->array.view.extents)) return std::nullopt;
+  formula.of_image = !of_channels;
+  for (int64_t i = 0; of_channels && i < constant.size(); ++i) {
+    const double number = constant.at(i);
+    if (!std::isfinite(number) || (op == "Div" && number == 0)) return std::nullopt;
+    numbers.push_back(op == "Div" ? 1 / number : op == "Sub" ? -number : number);
+  }
+  if (of_channels) (factor ? formula.factors : formula.terms) = numbers;
+  return call.graph.AddFormula(operands->array, formula, &call.node);
+}
+
+struct Advice {
+  const char* op;
+  const char* advice;
+};
+constexpr Advice kAdvice[] = {
+    {"Clip", "use ReLU in its place"},
+    {"HardSwish", "use SiLU in its place"},
+    {"HardSigmoid", "use Sigmoid in its place"},
+    {"Elu", "use ReLU or GELU in its place"},
+    {"Softplus", "use ReLU or GELU in its place"},
+    {"PRelu", "use LeakyReLU in its place"},
+    {"Mish", "use SiLU in its place"},
+    {"Resize", "a network has no layers that enlarge images"},
+    {"Upsample", "a network has no layers that enlarge images"},
+    {"ConvTranspose", "a network has no layers that enlarge images"},
+    {"LSTM", "a network has no recurrent layers; use attention in their place"},
+    {"GRU", "a network has no recurrent layers; use attention in their place"},
+    {"RNN", "a network has no recurrent layers; use attention in their place"},
+    {"Pad", "give the padding to the convolution or pooling behind it"},
+    {"If", "export a model without branches that depend on data"},
+    {"Loop", "export a model without loops that depend on data"},
+    {"Scan", "export a model without loops that depend on data"},
+    {"Softmax", "inside a network only an attention has one; at its end it belongs to the loss"},
+    {"ReduceMax", "use max pooling or the mean in its place"},
+};
+
+std::string AdviceFor(const std::string& op) {
+  for (const Advice& one : kAdvice) {
+    if (op == one.op) return one.advice;
+  }
+  return "replace it in the model by ops of `kumo import --help`, and export again";
+}
+
+// "0.485, 0.456, 0.406"
+std::string ListOf(const std::vector<double>& numbers) {
+  std::string list;
+  for (const double number : numbers) {
+    char digits[32];
+    const auto end = std::to_chars(digits, digits + sizeof(digits), static_cast<float>(number)).ptr;
+    list += (list.empty() ? "" : ", ") + std::string(digits, end);
+  }
+  return list;
+}
+
+class OnnxImporter {
+ public:
+  OnnxImporter(const onnx::ModelProto& model, const ImportOptions& options,
+               const ReadBeside& read_beside)
+      : model_(model), options_(options), read_beside_(read_beside), names_(model) {}
+
+  Result<ImportedModel> Run(std::vector<std::string>* gaps) {
+    KUMO_RETURN_IF_ERROR(CheckHeader());
+    KUMO_RETURN_IF_ERROR(ReadInitializers());
+    KUMO_RETURN_IF_ERROR(ReadInputs());
+    for (const onnx::NodeProto& node : model_.graph().node()) {
+      KUMO_RETURN_IF_ERROR(ReadNode(node));
+    }
+    KUMO_RETURN_IF_ERROR(FindOutputs());
+    FindUsed();
+    *gaps = Gaps();
+    if (!gaps->empty()) {
+      std::string more;
+      if (gaps->size() > 1) more = "; " + std::to_string(gaps->size() - 1) + " more have none";
+      return FailedPrecondition(gaps->front() + more);
+    }
+    return Build();
+  }
+
+ private:
+  Status CheckHeader() {
+    for (const onnx::OperatorSetIdProto& set : model_.opset_import()) {
+      if (set.domain().empty() || set.domain() == "ai.onnx") opset_ = set.version();
+    }
+    if (opset_ < 1 || model_.graph().node().empty()) {
+      return InvalidArgument("no ONNX model: it has no nodes or no version of its operators");
+    }
+    if (model_.graph().node_size() > kMostNodes) {
+      return InvalidArgument("it has more than " + std::to_string(kMostNodes) + " nodes");
+    }
+    return OkStatus();
+  }
+
+  Status ReadInitializers() {
+    for (const onnx::TensorProto& tensor : model_.graph().initializer()) {
+      KUMO_ASSIGN_OR_RETURN(OnnxConstant constant, ReadConstant(tensor, read_beside_));
+      most_computed_ += 8 * constant.size();
+      OnnxOperand operand;
+      operand.constant = std::move(constant);
+      values_[tensor.name()] = std::move(operand);
+    }
+    return OkStatus();
+  }
+
+  Result<std::vector<int64_t>> InputExtents(const onnx::ValueInfoProto& input) {
+    const auto& dims = input.type().tensor_type().shape().dim();
+    const auto wrong = [&input](const std::string& what) {
+      return InvalidArgument("input " + Printable(input.name()) + ": " + what);
+    };
+    if (dims.size() < 1) return wrong("it has no axes; the first one must be the batch");
+    static_batch_ = dims[0].dim_value();
+    std::vector<int64_t> extents;
+    for (int i = 1; i < dims.size(); ++i) extents.push_back(dims[i].dim_value());
+    const bool free = std::ranges::count_if(extents, [](int64_t e) { return e < 1; }) > 0;
+    if (free && options_.input.size() == extents.size()) extents = options_.input;
+    if (!options_.input.empty() && extents != options_.input) {
+      return wrong("--input-shape does not fit the model's axes");
+    }
+    if (!SizeOfExtents(extents, int64_t{1} << 28)) {
+      return wrong(free ? "an extent is free: give a sample's with --input-shape, such as 3x224x224"
+                        : "a sample must have at most 2^28 elements");
+    }
+    if (extents.empty() || extents.size() > static_cast<size_t>(kMostRank)) {
+      return wrong("a sample must have 1 to " + std::to_string(kMostRank) + " axes");
+    }
+    return extents;
+  }
+
+  Status ReadInputs() {
+    for (const onnx::ValueInfoProto& input : model_.graph().input()) {
+      if (values_.contains(input.name())) continue;  // an initializer, as older files list them
+      if (inputs_.size() == kMostNetworkInputs) return InvalidArgument("it has too many inputs");
+      KUMO_ASSIGN_OR_RETURN(const std::vector<int64_t> extents, InputExtents(input));
+      const int type = input.type().tensor_type().elem_type();
+      const bool integers = type == onnx::TensorProto::INT64 || type == onnx::TensorProto::INT32;
+      values_[input.name()] = graph_.AddInput(static_cast<int>(inputs_.size()), extents, integers);
+      inputs_.push_back({input.name(), extents});
+    }
+    if (inputs_.empty()) return InvalidArgument("it has no input");
+    if (!options_.input.empty() && inputs_.size() > 1) {
+      return InvalidArgument("--input-shape: the model has several inputs");
+    }
+    return OkStatus();
+  }
+
+  void Keep(const onnx::NodeProto& node, int output, OnnxOperand value) {
+    if (output >= node.output_size() || node.output(output).empty()) return;
+    if (value.is_array() && value.from == nullptr) value.from = &node;
+    values_[node.output(output)] = std::move(value);
+  }
+
+  Status ReadNode(const onnx::NodeProto& node) {
+    OnnxCall call = {node, {}, graph_, opset_, static_batch_};
+    for (const std::string& name : node.input()) {
+      if (name.empty()) {
+        call.inputs.emplace_back();
+        continue;
+      }
+      const auto found = values_.find(name);
+      if (found == values_.end()) {
+        return InvalidArgument("node " + Printable(node.name()) + " reads " + Printable(name) +
+                               ", which no node before it computes");
+      }
+      call.inputs.push_back(found->second);
+    }
+    while (!call.inputs.empty() && !call.inputs.back().is_array() && !call.inputs.back().constant) {
+      call.inputs.pop_back();
+    }
+    return Interpret(call);
+  }
+
+  Status Interpret(OnnxCall& call) {
+    const onnx::NodeProto& node = call.node;
+    const bool standard = node.domain().empty() || node.domain() == "ai.onnx";
+    const bool arrays = std::ranges::any_of(call.inputs, &OnnxOperand::is_array);
+    if (!standard)
+      return Leave(call, std::nullopt,
+                   "an op of domain " + Printable(node.domain()) + "; " + AdviceFor(""));
+    for (const OnnxOperand& input : call.inputs) {
+      if (!graph_.known(input)) return Leave(call, std::nullopt, "");
+      const bool number = input.is_array() && input.view.rank() == 0;
+      if (number && node.op_type() != "Unsqueeze" && node.op_type() != "Reshape") {
+        return Leave(call, std::nullopt, "its operand has no axis beside the batch");
+      }
+    }
+    if (!arrays) {
+      auto folded = FoldConstants(call);
+      if (!folded)
+        return Leave(call, std::nullopt, "a computation with constants only; " + AdviceFor(""));
+      for (size_t i = 0; i < folded->size(); ++i) {
+        OnnxOperand value;
+        most_computed_ -= node.op_type() == "Identity" ? 0 : (*folded)[i].size();
+        value.constant = std::move((*folded)[i]);
+        Keep(node, static_cast<int>(i), std::move(value));
+      }
+      if (most_computed_ < 0) {
+        return InvalidArgument("node " + Printable(node.name()) + " (" + Printable(node.op_type()) +
+                               "): the model computes too many constants");
+      }
+      return OkStatus();
+    }
+    if (node.op_type() == "Shape" && call.IsArray(0)) {
+      KeepShape(call);
+      return OkStatus();
+    }
+    if ((node.op_type() == "Identity" || node.op_type() == "Cast") && call.IsArray(0)) {
+      Keep(node, 0, call.inputs[0]);
+      return OkStatus();
+    }
+    if (auto formula = FormulaOf(call)) {
+      Keep(node, 0, *std::move(formula));
+      return OkStatus();
+    }
+    const auto [first, last] = Readers().equal_range(node.op_type());
+    for (auto reader = first; reader != last; ++reader) {
+      Result<std::vector<OnnxOperand>> outputs = reader->second->read(call);
+      if (!outputs.ok()) return Leave(call, ExtentsOf(call), outputs.status().message());
+      if (outputs->empty()) continue;
+      for (size_t i = 0; i < outputs->size(); ++i) {
+        Keep(node, static_cast<int>(i), std::move((*outputs)[i]));
+      }
+      return OkStatus();
+    }
+    if (IsElementwise(call)) {
+      Keep(node, 0, graph_.AddElementwiseOp(&node, call.inputs));
+      return OkStatus();
+    }
+    return Leave(call, ExtentsOf(call), AdviceFor(node.op_type()));
+  }
+
+  // Keeps a node as an op without a counterpart.
+  Status Leave(const OnnxCall& call, const std::optional<std::vector<int64_t>>& extents,
+               std::string problem) {
+    const OnnxOperand output = graph_.AddOp(&call.node, call.inputs, extents, std::move(problem));
+    Keep(call.node, 0, output);
+    for (int i = 1; i < call.node.output_size(); ++i) {
+      Keep(call.node, i,
+           graph_.AddOp(&call.node, call.inputs, std::nullopt,
+                        "its other outputs have no counterpart"));
+    }
+    return OkStatus();
+  }
+
+  void KeepShape(const OnnxCall& call) {
+    std::vector<int64_t> dims = {kBatchExtent};
+    const std::vector<int64_t>& extents = call.inputs[0].view.extents;
+    dims.insert(dims.end(), extents.begin(), extents.end());
+    const int64_t rank = std::ssize(dims);
+    const auto place = [rank](int64_t axis) {
+      return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+    };
+    const int64_t begin = place(call.Int("start", 0));
+    const int64_t end = std::max(begin, place(call.Int("end", rank)));
+    OnnxOperand value;
+    value.constant =
+        OnnxConstant::OfIntegers({end - begin}, {dims.begin() + begin, dims.begin() + end});
+    Keep(call.node, 0, std::move(value));
+  }
+
+  // An output of the model without the softmax at its end, and the softmax's axis.
+  struct ModelOutput {
+    std::string name;
+    OnnxOperand scores;
+    std::optional<int> classes;  // axis
+  };
+
+  ModelOutput OutputCalled(const std::string& name, const OnnxOperand& operand) {
+    ModelOutput output = {name, operand, std::nullopt};
+    if (!graph_.known(operand)) return output;
+    for (const char* const type : {"Softmax", "LogSoftmax"}) {
+      const ImportNode* const softmax = graph_.OpOf(operand, type);
+      if (softmax == nullptr || !softmax->operands[0].is_array()) continue;
+      const OnnxCall call = {*softmax->from, softmax->operands, graph_, opset_, static_batch_};
+      const int rank = softmax->operands[0].view.rank();
+      const auto axis = OnnxCall::SampleAxis(call.Int("axis", opset_ < 13 ? 1 : -1), rank);
+      if (!axis) continue;
+      output.scores = softmax->operands[0];
+      output.classes = axis;
+      softmax_ = true;
+    }
+    return output;
+  }
+
+  Status FindOutputs() {
+    std::vector<ModelOutput> outputs;
+    for (const onnx::ValueInfoProto& info : model_.graph().output()) {
+      const auto found = values_.find(info.name());
+      if (found == values_.end() || !found->second.is_array()) {
+        return InvalidArgument("output " + Printable(info.name()) +
+                               ": no node computes it from the input");
+      }
+      const ModelOutput output = OutputCalled(info.name(), found->second);
+      const auto same = [&](const ModelOutput& other) {
+        return other.scores.node == output.scores.node;
+      };
+      const auto before = std::ranges::find_if(outputs, same);
+      if (before == outputs.end()) {
+        outputs.push_back(output);
+      } else if (!before->classes) {
+        before->classes = output.classes;  // scores and their probabilities
+        if (output.classes) before->scores = output.scores;
+      }
+    }
+    if (outputs.empty()) return InvalidArgument("it has no output");
+    for (const ModelOutput& output : outputs) {
+      KUMO_ASSIGN_OR_RETURN(const int node, NodeOfOutput(output));
+      outputs_.push_back(node);
+    }
+    return OkStatus();
+  }
+
+  // The node whose channels are the classes.
+  Result<int> NodeOfOutput(const ModelOutput& output) {
+    const OnnxOperand& scores = output.scores;
+    if (!graph_.known(scores)) return scores.node;
+    const int64_t size = graph_.node(scores.node).shape.size();
+    Result<int> node = scores.node;
+    if (output.classes) {
+      node = graph_.WithChannels(scores, *output.classes);
+    } else if (!scores.view.Covers(size)) {
+      node = graph_.InOrder(scores);
+    } else if (scores.view.IsInOrder()) {
+      node = graph_.InOrder(scores);
+    }
+    if (!node.ok()) return node.status().WithContext("output " + Printable(output.name));
+    return node;
+  }
+
+  // What outputs depend on, and what is read by more than functions of an input.
+  void FindUsed() {
+    used_ = NeededFor(outputs_);
+    trained_ = NeededFor({outputs_[0]});
+    read_.assign(graph_.nodes().size(), false);
+    for (const int node : outputs_) read_[node] = true;
+    for (size_t i = 0; i < used_.size(); ++i) {
+      const ImportNode& node = graph_.node(static_cast<int>(i));
+      if (!used_[i] || node.formula) continue;
+      for (const int input : node.inputs) read_[input] = true;
+    }
+  }
+
+  std::vector<bool> NeededFor(std::vector<int> waiting) const {
+    std::vector<bool> needed(graph_.nodes().size());
+    while (!waiting.empty()) {
+      const int node = waiting.back();
+      waiting.pop_back();
+      if (needed[node]) continue;
+      needed[node] = true;
+      const std::vector<int>& inputs = graph_.node(node).inputs;
+      waiting.insert(waiting.end(), inputs.begin(), inputs.end());
+    }
+    return needed;
+  }
+
+  std::string Described(const ImportNode& node) const {
+    const onnx::NodeProto& from = *node.from;
+    const std::string name =
+        from.name().empty() && from.output_size() > 0 ? from.output(0) : from.name();
+    std::string shape;
+    for (const OnnxOperand& operand : node.operands) {
+      if (!operand.is_array() || !graph_.known(operand)) continue;
+      shape = ", " + operand.view.ExtentsText();
+      break;
+    }
+    return "node " + Printable(name) + " (" + Printable(from.op_type(), 60) + shape + ")";
+  }
+
+  // Ops without counterparts on which an output depends, without those that only follow from them.
+  std::vector<std::string> Gaps() const {
+    std::vector<std::string> gaps;
+    for (size_t i = 0; i < used_.size(); ++i) {
+      const ImportNode& node = graph_.node(static_cast<int>(i));
+      if (!used_[i] || !node.is_op()) continue;
+      const auto is_known = [this](const OnnxOperand& operand) { return graph_.known(operand); };
+      if (node.problem.empty() && !std::ranges::all_of(node.operands, is_known)) continue;
+      const std::string why = node.problem.empty() ? AdviceFor(node.from->op_type()) : node.problem;
+      gaps.push_back(Described(node) + " has no counterpart: " + why);
+    }
+    return gaps;
+  }
+
+  Result<ImportedModel> Build() {
+    ImportedModel imported;
+    model::Network& network = imported.network;
+    std::string name = ValidName(model_.graph().name(), /*dots=*/false);
+    if (name.empty() || name.starts_with("main_graph") || name.starts_with("torch_jit")) {
+      name = ValidName(options_.name, /*dots=*/false);
+    }
+    network.set_name(name.empty() ? "imported" : name);
+    KUMO_RETURN_IF_ERROR(AddInputs(&imported));
+    KUMO_RETURN_IF_ERROR(AddLayers(&imported));
+    AddLoss(&imported);
+    if (softmax_) imported.notes.emplace_back("the softmax at the model's end is left to the loss");
+    KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
+    return CheckTensors(graph, std::move(imported));
+  }
+
+  Status AddInputs(ImportedModel* imported) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const ImportNode& node = graph_.node(static_cast<int>(i));  // inputs are the first ones
+      if (!used_[i]) {
+        return InvalidArgument("input " + Printable(inputs_[i].name) + ": no output depends on it");
+      }
+      model::Input& input = *imported->network.add_input();
+      const std::vector<int64_t>& extents = inputs_[i].extents;
+      if (extents.size() == 3 && !node.integers) {
+        input.set_channels(static_cast<int>(extents[0]));
+        input.set_height(static_cast<int>(extents[1]));
+        input.set_width(static_cast<int>(extents[2]));
+      } else {
+        for (const int64_t extent : extents) input.add_extents(static_cast<int>(extent));
+      }
+      input.set_vocabulary(static_cast<int>(node.vocabulary));
+      std::string name = node.integers ? "tokens" : "input";
+      if (node.integers && inputs_.size() == 1) input.set_name(name);  // the field of a text
+      if (inputs_.size() > 1) {
+        name = ValidName(inputs_[i].name, /*dots=*/false);
+        if (name.empty() || !input_names_.insert(name).second) name = "input" + std::to_string(i);
+        input.set_name(name);
+        names_.Reserve(name);
+      }
+      names_by_node_[static_cast<int>(i)] = name;
+    }
+    return OkStatus();
+  }
+
+  // The input stands for the only function of it that is used.
+  Status ReplaceFormula(int i, ImportedModel* imported) {
+    const InputFormula& formula = *graph_.node(i).formula;
+    const auto [before, is_new] = formulas_.try_emplace(formula.input, i);
+    names_by_node_[i] = names_by_node_[formula.input];
+    if (!is_new || read_[formula.input]) {
+      return FailedPrecondition(Described(graph_.node(i)) +
+                                " has no counterpart: the input is used in several ways; let the "
+                                "data have all of them");
+    }
+    std::vector<double> means, deviations;
+    const size_t channels = std::max(formula.factors.size(), formula.terms.size());
+    for (size_t c = 0; c < channels; ++c) {
+      const double factor = formula.factors[formula.factors.size() == 1 ? 0 : c];
+      const double term = formula.terms[formula.terms.size() == 1 ? 0 : c];
+      if (factor == 0) return FailedPrecondition("the input is multiplied by 0");
+      means.push_back(0.0 - term / factor);  // not -0
+      deviations.push_back(1 / factor);
+    }
+    const std::string mean = formula.of_image ? "MEAN IMAGE" : ListOf(means);
+    imported->notes.push_back(
+        "the model computes (" + Printable(inputs_[formula.input].name) + " - (" + mean + ")) / (" +
+        ListOf(deviations) +
+        ") first, which Kumo leaves to the data: set data.scale, data.mean and data.std" +
+        (formula.of_image ? ", or data.subtract_mean," : "") + " for that");
+    return OkStatus();
+  }
+
+  Status AddLayers(ImportedModel* imported) {
+    std::string before = inputs_.size() == 1 ? names_by_node_[0] : "";
+    std::string untrained;
+    int layers = 0;
+    for (size_t i = inputs_.size(); i < used_.size(); ++i) {
+      const ImportNode& node = graph_.node(static_cast<int>(i));
+      if (!used_[i]) continue;
+      if (node.formula) {
+        if (!read_[i]) continue;  // a part of another one
+        KUMO_RETURN_IF_ERROR(ReplaceFormula(static_cast<int>(i), imported));
+        continue;
+      }
+      if (++layers > kMostLayers) return InvalidArgument("it has too many layers");
+      const std::string kind = FindLayerKind(node.layer.kind_case())->name;
+      const std::string name = names_.NameOf(node, kind);
+      names_by_node_[static_cast<int>(i)] = name;
+      model::Layer& layer = *imported->network.add_layers();
+      layer = node.layer;
+      layer.set_name(name);
+      const bool follows = node.inputs.size() == 1 && names_by_node_[node.inputs[0]] == before;
+      for (size_t k = 0; k < node.inputs.size() && !follows; ++k) {
+        layer.add_inputs(names_by_node_[node.inputs[k]]);
+      }
+      before = name;
+      AddTensors(node, name, &layer, imported);
+      if (!trained_[i] && !node.tensors.empty() && layer.tensors_of().empty()) {
+        layer.set_trainable(false);
+        untrained += (untrained.empty() ? "" : ", ") + name;
+      }
+    }
+    if (!untrained.empty()) {
+      imported->notes.push_back(
+          "the loss is of the first output; frozen, since only other outputs "
+          "depend on them: " +
+          Printable(untrained));
+    }
+    return OkStatus();
+  }
+
+  // Its tensors, or, if an earlier layer has read the same ones of the file, that layer's.
+  void AddTensors(const ImportNode& node, const std::string& name, model::Layer* layer,
+                  ImportedModel* imported) {
+    if (node.tensors.empty()) return;
+    std::string key;
+    for (const ImportTensor& tensor : node.tensors) {
+      key += tensor.elements.name.empty() ? "\n" + name : tensor.elements.name;
+      key += TensorSpec{"", tensor.elements.dims}.ShapeText();
+    }
+    const auto [owner, is_new] = owners_.try_emplace(key, Owner{name, &node});
+    if (!is_new && HasEqualTensors(*owner->second.node, node)) {
+      layer->set_tensors_of(owner->second.name);
+      return;
+    }
+    for (const ImportTensor& tensor : node.tensors) {
+      imported->tensors.push_back(
+          {{name + "." + tensor.name, tensor.elements.dims}, *tensor.elements.floats});
+    }
+  }
+
+  static bool HasEqualTensors(const ImportNode& a, const ImportNode& b) {
+    for (size_t i = 0; i < a.tensors.size(); ++i) {
+      const std::vector<float>& these = *a.tensors[i].elements.floats;
+      const std::vector<float>& those = *b.tensors[i].elements.floats;
+      if (these.size() != those.size()) return false;
+      if (std::memcmp(these.data(), those.data(), these.size() * sizeof(float)) != 0) return false;
+    }
+    return true;
+  }
+
+  void AddLoss(ImportedModel* imported) {
+    model::Network& network = imported->network;
+    const std::string scores = names_by_node_[outputs_[0]];
+    if (outputs_.size() > 1) {
+      for (const int node : outputs_) network.add_outputs(names_by_node_[node]);
+    }
+    model::Layer& loss = *network.add_layers();
+    loss.set_name("loss");
+    const int before = network.layers_size() - 2;
+    if (before < 0 || network.layers(before).name() != scores) loss.add_inputs(scores);
+    switch (LossOf()) {
+      case ImportLoss::kSoftmaxCrossEntropy:
+        loss.mutable_softmax_cross_entropy();
+        break;
+      case ImportLoss::kMeanSquaredError:
+        loss.mutable_mean_squared_error();
+        break;
+      case ImportLoss::kHuber:
+        loss.mutable_huber();
+        break;
+    }
+  }
+
+  // Kumo's exports of networks of numbers have no probabilities; others leave them to the loss.
+  ImportLoss LossOf() const {
+    if (options_.loss) return *options_.loss;
+    const bool numbers = model_.producer_name() == "kumo" && !softmax_;
+    return numbers ? ImportLoss::kMeanSquaredError : ImportLoss::kSoftmaxCrossEntropy;
+  }
+
+  static Result<ImportedModel> CheckTensors(const Graph& graph, ImportedModel imported) {
+    std::map<std::string, size_t> places;
+    for (size_t i = 0; i < imported.tensors.size(); ++i) places[imported.tensors[i].spec.name] = i;
+    std::vector<ImportedTensor> ordered;
+    for (const TensorSpec& spec : graph.tensors()) {
+      const auto found = places.find(spec.name);
+      CHECK(found != places.end()) << spec.name;
+      ImportedTensor& tensor = imported.tensors[found->second];
+      CHECK(tensor.spec.shape == spec.shape) << spec.name;
+      const auto is_finite = [](float x) { return std::isfinite(x); };
+      if (!std::ranges::all_of(tensor.elements, is_finite)) {
+        return InvalidArgument("tensor " + spec.name + " has an element that is not finite");
+      }
+      tensor.spec = spec;
+      ordered.push_back(std::move(tensor));
+    }
+    imported.tensors = std::move(ordered);
+    return imported;
+  }
+
+  struct ModelInput {
+    std::string name;
+    std::vector<int64_t> extents;
+  };
+  struct Owner {
+    std::string name;
+    const ImportNode* node;
+  };
+
+  const onnx::ModelProto& model_;
+  const ImportOptions& options_;
+  const ReadBeside& read_beside_;
+  LayerNames names_;
+  int64_t opset_ = 0;
+  int64_t static_batch_ = 0;
+  int64_t most_computed_ = 4 * kMostComputed;  // elements of constants
+  ImportGraph graph_;
+  std::map<std::string, OnnxOperand> values_;  // by name
+  std::vector<ModelInput> inputs_;
+  std::vector<int> outputs_;  // nodes
+  bool softmax_ = false;
+  std::vector<bool> used_, read_, trained_;  // nodes
+  std::set<std::string> input_names_;
+  std::map<int, std::string> names_by_node_;
+  std::map<int, int> formulas_;          // that stand for an input, by input
+  std::map<std::string, Owner> owners_;  // of tensors, by their names in the file
+};
+
+}  // namespace
+
+Result<ImportedModel> FromOnnx(const onnx::ModelProto& model, const ImportOptions& options,
+                               const ReadBeside& read_beside, std::vector<std::string>* gaps) {
+  return OnnxImporter(model, options, read_beside).Run(gaps);
+}
+
+Result<onnx::ModelProto> ParseOnnx(const std::string& bytes) {
+  onnx::ModelProto model;
+  if (!model.ParseFromString(bytes)) {
+    return InvalidArgument(
+        "the bytes are no ONNX model; PyTorch writes one with torch.onnx.export");
+  }
+  return model;
+}
+
+std::string NetworkFileText(const model::Network& network,
+                            const std::vector<std::string>& comments) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  const auto add = [&](const char* field, const google::protobuf::Message& message) {
+    std::string line;
+    CHECK(printer.PrintToString(message, &line));
+    while (line.ends_with(' ')) line.pop_back();
+    for (size_t at = line.find("{ }"); at != line.npos; at = line.find("{ }", at)) {
+      line.erase(at + 1, 1);  // no name has braces
+    }
+    text += std::string(field) + " { " + line + " }\n";
+  };
+  for (const std::string& comment : comments) text += "# " + comment + "\n";
+  text += "name: \"" + network.name() + "\"\n";
+  for (const model::Input& input : network.input()) add("input", input);
+  for (const std::string& output : network.outputs()) text += "outputs: \"" + output + "\"\n";
+  for (const model::Layer& layer : network.layers()) add("layers", layer);
+  return text;
+}
+
+std::vector<std::string> ImportedOps() {
+  std::set<std::string> ops = {"Cast", "Constant", "Identity", "LogSoftmax", "Shape", "Softmax"};
+  for (const auto& [op, reader] : Readers()) ops.insert(op);
+  return {ops.begin(), ops.end()};
+}
+
+}  // namespace kumo

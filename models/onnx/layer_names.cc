@@ -1,0 +1,97 @@
+#include "models/onnx/layer_names.h"
+
+#include <cctype>
+#include <sstream>
+
+namespace kumo {
+namespace {
+
+constexpr size_t kLongest = 100;
+
+// "layer1.0.conv1" for "layer1.0.conv1.weight"; "" for a tensor that has no layer's name.
+std::string OwnerOf(const std::string& tensor) {
+  const size_t dot = tensor.rfind('.');
+  if (dot == tensor.npos || tensor.find("::") != tensor.npos) return "";
+  return tensor.substr(0, dot);
+}
+
+// "layer1.0.relu" for "/layer1/layer1.0/relu/Relu": a part that repeats the one before it continues
+// it. "" for a node without scopes.
+std::string PathOf(const std::string& node) {
+  if (!node.starts_with('/')) return "";
+  std::string path, part;
+  std::istringstream parts(node.substr(1, node.rfind('/') == 0 ? 0 : node.rfind('/') - 1));
+  std::string last;
+  while (std::getline(parts, part, '/')) {
+    if (!last.empty() && part.starts_with(last + ".")) {
+      path.replace(path.size() - last.size(), last.size(), part);
+    } else {
+      path += (path.empty() ? "" : ".") + part;
+    }
+    last = part;
+  }
+  return path;
+}
+
+}  // namespace
+
+std::string ValidName(const std::string& text, bool dots) {
+  std::string name;
+  for (const char c : text) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    const bool dot = dots && c == '.' && !name.empty() && name.back() != '.';
+    name += plain || dot ? c : '_';
+  }
+  name = name.substr(0, kLongest);
+  while (name.ends_with('.')) name.pop_back();
+  return name;
+}
+
+LayerNames::LayerNames(const onnx::ModelProto& model)
+    : by_kumo_(model.producer_name() == "kumo"), taken_({"input", "loss"}) {
+  for (const onnx::TensorProto& tensor : model.graph().initializer()) {
+    AddContainersOf(OwnerOf(tensor.name()));
+    taken_.insert(tensor.name());
+  }
+  for (const onnx::NodeProto& node : model.graph().node()) AddContainersOf(PathOf(node.name()));
+}
+
+void LayerNames::AddContainersOf(const std::string& path) {
+  for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1)) {
+    containers_.insert(path.substr(0, dot));
+  }
+}
+
+std::string LayerNames::NameOf(const ImportNode& node, const std::string& kind) {
+  std::vector<std::string> candidates;
+  const std::string of_node = node.from != nullptr ? node.from->name() : "";
+  if (by_kumo_) {
+    candidates.push_back(of_node.substr(0, of_node.rfind('/')));
+  } else {
+    for (const ImportTensor& tensor : node.tensors) {
+      candidates.push_back(OwnerOf(tensor.elements.name));
+    }
+    const std::string path = PathOf(of_node);
+    if (path.empty() || containers_.contains(path)) {
+      candidates.push_back((path.empty() ? "" : path + ".") + kind);
+    } else {
+      candidates.push_back(path);
+    }
+  }
+  std::string first;
+  for (const std::string& candidate : candidates) {
+    const std::string name = ValidName(candidate, /*dots=*/true);
+    if (name.empty()) continue;
+    if (taken_.insert(name).second) return name;
+    if (first.empty()) first = name;
+  }
+  if (first.empty()) first = kind;
+  if (taken_.insert(first).second) return first;
+  for (int& i = ++numbers_.try_emplace(first, 1).first->second;; ++i) {
+    const std::string end = "_" + std::to_string(i);
+    const std::string name = first.substr(0, kLongest - end.size()) + end;
+    if (taken_.insert(name).second) return name;
+  }
+}
+
+}  // namespace kumo

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""A network out of Kumo as ONNX and in again, with real processes: `kumo import` of what `kumo export` wrote, a
+job that begins with it, and what is refused.
+
+  tests/exchange/import_test.py --bin DIR      DIR: where kumo and the other programs are
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+NETWORK = """
+name: "small"
+input { channels: 3 height: 6 width: 6 }
+layers { name: "stage.0.conv" convolution { outputs: 6 kernel: 3 pad: 1 } }
+layers { name: "stage.0.gelu" gelu {} }
+layers { name: "stage.0.add" inputs: "stage.0.gelu" inputs: "stage.0.conv" add {} }
+layers { name: "groups" group_normalisation { groups: 3 } }
+layers { name: "pool" average_pooling { kernel: 2 } }
+layers { name: "fc" fully_connected { outputs: 3 } }
+layers { name: "loss" softmax_cross_entropy {} }
+"""
+JOB = """
+[job]
+epochs = {epochs}
+[network]
+file = {network}
+initial_weights = {weights}
+[data]
+reader = ctf
+train_images = {folder}/data.ctf
+validation_images = {folder}/data.ctf
+image_size = 3x6x6
+classes = 3
+[sync]
+mode = gradient
+partitions = 1
+minibatch = 16
+[schedule]
+learning_rate = {rate}
+[output]
+directory = {out}
+"""
+
+
+class ImportTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.scratch.name)
+        cls.environment = {**os.environ, "XDG_CACHE_HOME": str(cls.folder / "cache")}
+        numbers = random.Random(1)
+        lines = []
+        for i in range(160):
+            label = i % 3
+            features = " ".join(f"{numbers.uniform(-1, 1) + (k % 3 == label):.3f}" for k in range(108))
+            lines.append(f"|labels {' '.join(str(int(k == label)) for k in range(3))} |features {features}\n")
+        (cls.folder / "data.ctf").write_text("".join(lines))
+        (cls.folder / "small.pbtxt").write_text(NETWORK)
+        cls.job("first", "small.pbtxt", rate=.02, epochs=2)
+        cls.kumo("launch", "first.conf")
+        cls.kumo("export", "first", "--out", "model.onnx")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    @classmethod
+    def job(cls, out, network, weights="", rate=1e-30, epochs=1):
+        (cls.folder / f"{out}.conf").write_text(JOB.format(
+            folder=cls.folder, out=out, network=network, weights=weights, rate=rate, epochs=epochs))
+
+    @classmethod
+    def kumo(cls, *arguments, expect=0):
+        ended = subprocess.run([options.bin / "kumo", *map(str, arguments)], cwd=cls.folder, text=True,
+                               capture_output=True, env=cls.environment, timeout=120)
+        assert ended.returncode == expect, \
+            f"kumo {arguments}: {ended.returncode}\n{ended.stdout[-3000:]}{ended.stderr[-3000:]}"
+        return ended
+
+    def loss(self, which):
+        evaluated = self.kumo("evaluate", which, "--json", "--set", f"data.directory={self.folder}").stdout
+        return json.loads(evaluated)["validation/main/loss"]
+
+    def test_what_was_exported_is_imported_and_trains_on(self):
+        said = self.kumo("import", "model.onnx", "--network", "again.pbtxt").stdout
+        self.assertIn("again.pbtxt: 7 layers, input 3x6x6", said)
+        self.assertIn("again.safetensors: 6 tensors", said)
+        text = (self.folder / "again.pbtxt").read_text()
+        for line in NETWORK.strip().splitlines()[1:]:
+            self.assertIn(line, text)
+        self.job("still", "again.pbtxt", "again.safetensors")
+        self.kumo("launch", "still.conf")
+        first, again = (json.loads(self.kumo("predict", which, "--input", "data.ctf", "--format", "json",
+                                             "--top", "3").stdout)["samples"] for which in ("first", "still"))
+        self.assertEqual(len(first), 160)
+        for one, other in zip(first, again):
+            self.assertEqual([c["class"] for c in one["classes"]], [c["class"] for c in other["classes"]])
+            for a, b in zip(one["classes"], other["classes"]):
+                self.assertAlmostEqual(a["probability"], b["probability"], delta=1e-5)
+        self.job("on", "again.pbtxt", "again.safetensors", rate=.02, epochs=2)
+        launched = self.kumo("launch", "on.conf")
+        self.assertIn("starts with 6 of 6 tensors", launched.stdout + launched.stderr)
+        self.assertLess(self.loss("on"), self.loss("first"))
+
+    def test_what_is_wrong_is_said_in_one_line(self):
+        self.kumo("import", "model.onnx")
+        exists = self.kumo("import", "model.onnx", expect=78)
+        self.assertIn("model.pbtxt exists", exists.stderr)
+        self.kumo("import", "model.onnx", "--force")
+        (self.folder / "noise.onnx").write_bytes(random.Random(2).randbytes(1000))
+        for arguments, code, said in (
+                (["import", "noise.onnx"], 78, "noise.onnx: the bytes are no ONNX model"),
+                (["import", "nowhere.onnx"], 78, "nowhere.onnx"),
+                (["import"], 64, "MODEL"),
+                (["import", "model.onnx", "--network", "b.pbtxt", "--input-shape", "3y4"], 64, "--input-shape 3y4"),
+                (["import", "model.onnx", "--network", "b.pbtxt", "--loss", "hinge"], 64, "--loss"),
+                (["import", "model.onnx", "--network", "b.pbtxt", "--weights", "b.bin"], 78, ".safetensors")):
+            ended = self.kumo(*arguments, expect=code)
+            self.assertIn(said, ended.stderr)
+            self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
+            self.assertEqual(ended.stdout, "")
+        self.assertFalse((self.folder / "b.pbtxt").exists())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    options, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)

@@ -1,0 +1,431 @@
+// Models that come back from ONNX: what Kumo exports is read as the same graph with the same
+// numbers, and bytes of strangers can only be refused.
+#include "models/onnx/from_onnx.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "models/network.h"
+#include "models/onnx/strided_view.h"
+#include "models/onnx/to_onnx.h"
+#include "models/ops/layer.h"
+#include "tests/models/branched_network.h"
+#include "tests/models/graph_scores.h"
+#include "tests/models/onnx/exported_graphs.h"
+#include "tests/models/ops/layer_cases.h"
+#include "tests/scratch_directory.h"
+
+namespace kumo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Returned {
+  ImportedModel model;
+  Graph graph;
+  Tensors tensors;
+};
+
+Result<Returned> Reread(const onnx::ModelProto& model, const ImportOptions& options = {}) {
+  KUMO_ASSIGN_OR_RETURN(const onnx::ModelProto parsed, ParseOnnx(model.SerializeAsString()));
+  std::vector<std::string> gaps;
+  KUMO_ASSIGN_OR_RETURN(ImportedModel imported, FromOnnx(parsed, options, nullptr, &gaps));
+  // The text is what is used.
+  KUMO_ASSIGN_OR_RETURN(const model::Network network,
+                        ParseNetwork(NetworkFileText(imported.network, {"A comment."}), "n.pbtxt"));
+  KUMO_ASSIGN_OR_RETURN(Graph graph, PlanNetwork(network));
+  Tensors tensors;
+  for (const ImportedTensor& tensor : imported.tensors) tensors.push_back(tensor.elements);
+  return Returned{std::move(imported), std::move(graph), std::move(tensors)};
+}
+
+// The network goes out and comes back, and computes the same.
+std::optional<Returned> ExpectReturns(const std::string& name, const Graph& graph) {
+  Rng rng(3, RngPurpose::kTest);
+  const Tensors tensors = RandomTensors(graph, &rng);
+  const auto exported = ToOnnx(graph, tensors, {});
+  EXPECT_TRUE(exported.ok()) << name;
+  if (!exported.ok()) return std::nullopt;
+  auto returned = Reread(*exported);
+  EXPECT_TRUE(returned.ok()) << name << ": " << returned.status().message();
+  if (!returned.ok()) return std::nullopt;
+  constexpr int kBatch = 2;
+  const Value& input = graph.values[0];
+  std::vector<float> inputs = NumbersWithin(kBatch * input.shape.size(), 1, &rng);
+  for (float& x : inputs) {
+    if (input.vocabulary > 0) x = static_cast<float>(rng.NextBelow(input.vocabulary));
+  }
+  EXPECT_EQ(returned->graph.values[0].vocabulary, input.vocabulary) << name;
+  EXPECT_EQ(returned->graph.outputs.size(), graph.outputs.size()) << name;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const int output = static_cast<int>(i);
+    const std::vector<float> wanted = OutputOf(graph, tensors, inputs, kBatch, output);
+    const std::vector<float> found =
+        OutputOf(returned->graph, returned->tensors, inputs, kBatch, output);
+    EXPECT_EQ(found.size(), wanted.size()) << name;
+    if (found.size() != wanted.size()) return std::nullopt;
+    float largest = 0;
+    float worst = 0;
+    for (size_t k = 0; k < wanted.size(); ++k) {
+      largest = std::max(largest, std::abs(wanted[k]));
+      worst = std::max(worst, std::abs(wanted[k] - found[k]));
+    }
+    EXPECT_LE(worst, 1e-5f * largest) << name << "\n"
+                                      << NetworkFileText(returned->model.network, {});
+  }
+  return *std::move(returned);
+}
+
+// "relu1 relu <- conv1", without the layers that leave numbers as they are.
+std::vector<std::string> LayersOf(const Graph& graph) {
+  std::map<int, std::string> names;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) names[static_cast<int>(i)] = "input";
+  std::vector<std::string> layers;
+  for (const Node& node : graph.nodes) {
+    const bool moves_nothing =
+        node.As<DropoutSpec>() != nullptr || node.As<FlattenSpec>() != nullptr;
+    names[node.outputs[0]] = moves_nothing ? names[node.inputs[0]] : node.name;
+    if (moves_nothing) continue;
+    std::string text = node.name + " " + node.kind + " <-";
+    for (const int input : node.inputs) text += " " + names[input];
+    for (const int parameter : node.parameters) {
+      const TensorSpec& tensor = graph.parameters[parameter].tensor;
+      text += ", " + tensor.name + " " + tensor.ShapeText();
+    }
+    layers.push_back(std::move(text));
+  }
+  return layers;
+}
+
+TEST(FromOnnx, EveryKindOfLayerReturns) {
+  for (const LayerCase& layer_case : LayerCases()) {
+    const Graph graph = GraphOf(layer_case);
+    const auto returned = ExpectReturns(layer_case.name, graph);
+    if (!returned) continue;
+    // As a layer of the same kind, unless it only moves numbers.
+    const Node* const layer = &graph.nodes.back();
+    const bool moves = layer->As<RearrangeSpec>() != nullptr ||
+                       layer->As<FlattenSpec>() != nullptr || layer->As<DropoutSpec>() != nullptr;
+    if (moves) continue;
+    const Node& again = returned->graph.nodes.back();
+    EXPECT_STREQ(again.kind, layer->kind) << layer_case.name;
+    // And with no others around it; a sum of three is two.
+    const size_t sums = layer->inputs.size() > 2 ? layer->inputs.size() - 2 : 0;
+    const bool is_sum = layer->As<AddSpec>() != nullptr;
+    EXPECT_EQ(LayersOf(returned->graph).size(), LayersOf(graph).size() + (is_sum ? sums : 0))
+        << layer_case.name << "\n"
+        << NetworkFileText(returned->model.network, {});
+  }
+}
+
+TEST(FromOnnx, EveryKindOfLayerReturnsBehindNarrowShapes) {
+  for (const LayerCase& layer_case : LayerCases()) {
+    if (layer_case.vocabulary > 0) continue;  // reads the network's input itself
+    const size_t mixtures = layer_case.more.empty() ? 1 : std::size(kNarrow);
+    for (size_t first = 0; first < std::size(kNarrow); ++first) {
+      for (size_t i = 0; i < mixtures; ++i) {
+        const auto graph = GraphBehind(layer_case, first, (first + i) % std::size(kNarrow));
+        if (graph)
+          ExpectReturns(layer_case.name + std::to_string(first) + std::to_string(i), *graph);
+      }
+    }
+  }
+}
+
+TEST(FromOnnx, SuppliedNetworksReturnAsTheSameLayers) {
+  for (const char* const name :
+       {"mnist_lenet", "mnist_mlp", "cifar_convnet", "cifar_resnet20", "char_gpt_small"}) {
+    const Graph graph = Zoo(name);
+    const auto returned = ExpectReturns(name, graph);
+    ASSERT_TRUE(returned) << name;
+    EXPECT_EQ(LayersOf(returned->graph), LayersOf(graph)) << name;
+    EXPECT_EQ(returned->graph.name, name);
+    EXPECT_EQ(returned->graph.loss().kind, graph.loss().kind);
+  }
+}
+
+TEST(FromOnnx, BranchesOutputsAndSharedTensorsReturn) {
+  const Graph graph = PlanNetwork(BranchedNetwork()).value();
+  const auto returned = ExpectReturns("branched", graph);
+  ASSERT_TRUE(returned);
+  EXPECT_EQ(returned->graph.tensors().size(), graph.tensors().size());
+}
+
+TEST(FromOnnx, AllOutputsReturn) {
+  const auto returned = ExpectReturns("of_losses", PlanNetwork(NetworkOfLosses()).value());
+  ASSERT_TRUE(returned);
+  EXPECT_THAT(returned->model.notes, testing::Contains(HasSubstr("frozen")));
+}
+
+TEST(FromOnnx, NetworksOfNumbersReturnWithTheirLoss) {
+  const Graph graph = PlanNetwork(ParseNetwork(R"(
+    name: "n" input { extents: 4 }
+    layers { name: "block.0.fc" fully_connected { outputs: 8 } }
+    layers { name: "block.1" relu {} }
+    layers { name: "fc" fully_connected { outputs: 2 } }
+    layers { name: "loss" mean_squared_error {} })",
+                                               "n")
+                                      .value())
+                          .value();
+  const auto returned = ExpectReturns("numbers", graph);
+  ASSERT_TRUE(returned);
+  EXPECT_STREQ(returned->graph.loss().kind, "mean_squared_error");
+  EXPECT_EQ(LayersOf(returned->graph), LayersOf(graph));  // with dots in their names
+}
+
+TEST(FromOnnx, PixelsAreLeftToTheData) {
+  const Graph graph = Zoo("mnist_lenet");
+  Rng rng(1, RngPurpose::kTest);
+  OnnxOptions options;
+  options.pixels = PixelFormula{0.00390625f, {}, {}};
+  const auto exported = ToOnnx(graph, RandomTensors(graph, &rng), options);
+  ASSERT_TRUE(exported.ok());
+  const auto returned = Reread(*exported);
+  ASSERT_TRUE(returned.ok()) << returned.status().message();
+  EXPECT_EQ(LayersOf(returned->graph), LayersOf(graph));
+  ASSERT_FALSE(returned->model.notes.empty());
+  EXPECT_THAT(returned->model.notes[0], HasSubstr("(pixels - (0)) / (256)"));
+}
+
+// A model of text: nodes as onnx.proto has them, of float input "x" 2 x 3 x 4 and output "y".
+onnx::ModelProto ModelOf(const std::string& nodes) {
+  onnx::ModelProto model;
+  const std::string text = R"(ir_version: 8 opset_import { version: 17 } graph { name: "g"
+    input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "b" }
+      dim { dim_value: 2 } dim { dim_value: 3 } dim { dim_value: 4 } } } } }
+    output { name: "y" }
+    initializer { name: "w" dims: 5 dims: 24 data_type: 1 raw_data: ")" +
+                           std::string(5 * 24 * 4, 'A') + R"(" } )" + nodes + " }";
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &model)) << text;
+  return model;
+}
+
+std::string RefusalOf(const onnx::ModelProto& model, const ImportOptions& options = {}) {
+  const auto returned = Reread(model, options);
+  return returned.ok() ? "" : returned.status().message();
+}
+
+constexpr char kHead[] = R"(node { name: "/flat" op_type: "Flatten" input: "a" output: "f" }
+  node { name: "/fc/Gemm" op_type: "Gemm" input: "f" input: "w" output: "y"
+         attribute { name: "transB" type: INT i: 1 } })";
+
+TEST(FromOnnx, ANodeWithoutACounterpartIsNamedWithItsOpShapeAndRemedy) {
+  EXPECT_EQ(RefusalOf(ModelOf(R"(node { name: "/act/HardSwish" op_type: "HardSwish" input: "x"
+                                        output: "a" } )" +
+                              std::string(kHead))),
+            "node /act/HardSwish (HardSwish, 2x3x4) has no counterpart: use SiLU in its place");
+  EXPECT_THAT(RefusalOf(ModelOf(R"(node { name: "up" op_type: "Resize" input: "x" output: "a" } )" +
+                                std::string(kHead))),
+              HasSubstr("node up (Resize, 2x3x4) has no counterpart"));
+  // One that no output depends on is no matter.
+  EXPECT_EQ(RefusalOf(ModelOf(R"(node { name: "up" op_type: "Resize" input: "x" output: "b" }
+                                 node { op_type: "Relu" input: "x" output: "a" } )" +
+                              std::string(kHead))),
+            "");
+  EXPECT_THAT(RefusalOf(ModelOf(R"(node { name: "c" op_type: "MaxPool" input: "x" output: "a"
+        attribute { name: "kernel_shape" type: INTS ints: 2 ints: 3 } } )" +
+                                std::string(kHead))),
+              HasSubstr("kernel_shape must be square, is 2x3"));
+  EXPECT_THAT(RefusalOf(ModelOf(R"(node { name: "m" domain: "com.microsoft" op_type: "FusedConv"
+                                          input: "x" output: "a" } )" +
+                                std::string(kHead))),
+              HasSubstr("com.microsoft"));
+}
+
+TEST(FromOnnx, AFreeExtentNeedsAShape) {
+  onnx::ModelProto model =
+      ModelOf(R"(node { op_type: "Relu" input: "x" output: "a" } )" + std::string(kHead));
+  auto* const shape = model.mutable_graph()
+                          ->mutable_input(0)
+                          ->mutable_type()
+                          ->mutable_tensor_type()
+                          ->mutable_shape();
+  shape->mutable_dim(3)->set_dim_param("width");
+  EXPECT_THAT(RefusalOf(model), HasSubstr("--input-shape"));
+  ImportOptions options;
+  options.input = {2, 3, 4};
+  EXPECT_EQ(RefusalOf(model, options), "");
+  options.input = {2, 3, 5};
+  EXPECT_NE(RefusalOf(model, options), "");
+}
+
+TEST(FromOnnx, WhatIsNoModelIsRefused) {
+  EXPECT_FALSE(ParseOnnx("no protobuf").ok());
+  EXPECT_THAT(RefusalOf(onnx::ModelProto()), HasSubstr("no ONNX model"));
+  onnx::ModelProto model = ModelOf(R"(node { op_type: "Relu" input: "z" output: "y" })");
+  EXPECT_THAT(RefusalOf(model), HasSubstr("which no node before it computes"));
+  model = ModelOf(kHead);
+  model.mutable_graph()->mutable_initializer(0)->set_dims(0, int64_t{1} << 40);
+  EXPECT_THAT(RefusalOf(model), HasSubstr("tensor w"));
+  // A file beside it is in its folder.
+  model.mutable_graph()->mutable_initializer(0)->set_dims(0, 5);
+  model.mutable_graph()->mutable_initializer(0)->set_data_location(onnx::TensorProto::EXTERNAL);
+  auto* const entry = model.mutable_graph()->mutable_initializer(0)->add_external_data();
+  entry->set_key("location");
+  entry->set_value("../../etc/passwd");
+  std::vector<std::string> gaps;
+  const auto escaped = FromOnnx(
+      model, {},
+      [](const std::string&, int64_t, int64_t) -> Result<std::string> { return std::string(); },
+      &gaps);
+  EXPECT_THAT(escaped.status().message(), HasSubstr("not in the model's folder"));
+}
+
+// Bytes are changed at random; the model is read or refused, and nothing else.
+TEST(FromOnnx, DamagedBytesAreReadOrRefused) {
+  Rng rng(5, RngPurpose::kTest);
+  const std::vector<std::string> nets = {
+      R"(name: "n" input { extents: [4, 6] }
+         layers { name: "qkv" fully_connected { outputs: 12 per_position: true } }
+         layers { name: "at" attention { heads: 2 causal: true } }
+         layers { name: "norm" layer_normalisation { per_position: true } }
+         layers { name: "gelu" gelu {} }
+         layers { name: "turned" permute { axes: [1, 0] } }
+         layers { name: "loss" softmax_cross_entropy {} })",
+      R"(name: "n" input { channels: 2 height: 6 width: 6 }
+         layers { name: "conv" convolution { outputs: 4 kernel: 3 } }
+         layers { name: "norm" batch_normalisation {} }
+         layers { name: "pool" max_pooling { kernel: 2 } }
+         layers { name: "l2" l2_normalisation {} }
+         layers { name: "fc" fully_connected { outputs: 3 } }
+         layers { name: "loss" softmax_cross_entropy {} })"};
+  for (const std::string& text : nets) {
+    const Graph graph = PlanNetwork(ParseNetwork(text, "n").value()).value();
+    const std::string bytes = ToOnnx(graph, RandomTensors(graph, &rng), {})->SerializeAsString();
+    for (int i = 0; i < 3000; ++i) {
+      std::string damaged = bytes;
+      for (uint64_t k = 0; k <= rng.NextBelow(3); ++k) {
+        damaged[rng.NextBelow(damaged.size())] = static_cast<char>(rng.NextBelow(256));
+      }
+      if (i % 10 == 0) damaged.resize(rng.NextBelow(damaged.size()));
+      const auto model = ParseOnnx(damaged);
+      if (!model.ok()) continue;
+      std::vector<std::string> gaps;
+      const auto imported = FromOnnx(*model, {}, nullptr, &gaps);
+      EXPECT_TRUE(imported.ok() || !imported.status().message().empty());
+    }
+  }
+}
+
+// Models that a script writes into folders, each with an input and what the model makes of it.
+class ForeignModelsTest : public testing::Test {
+ protected:
+  // python: a variable of the environment; modules: what it must have.
+  bool Write(const char* variable, const std::string& modules, const std::string& script) {
+    const char* const configured = std::getenv(variable);
+    const std::string python = configured != nullptr ? configured : "python3";
+    if (std::system((python + " -c 'import " + modules + "' 2>/dev/null").c_str()) != 0) {
+      return false;
+    }
+    EXPECT_EQ(std::system((python + " " + script + " " + directory_.path()).c_str()), 0);
+    return true;
+  }
+
+  static std::vector<float> Numbers(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    std::vector<float> numbers(bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(float));
+    return numbers;
+  }
+
+  void ExpectEqual(float relative) {
+    int models = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+      const std::string name = entry.path().filename();
+      ++models;
+      std::ifstream file(entry.path() / "model.onnx", std::ios::binary);
+      onnx::ModelProto model;
+      ASSERT_TRUE(model.ParseFromIstream(&file)) << name;
+      const auto returned = Reread(model);
+      ASSERT_TRUE(returned.ok()) << name << ": " << returned.status().message();
+      const std::vector<float> inputs = Numbers(entry.path() / "input.bin");
+      const std::vector<float> wanted = Numbers(entry.path() / "output.bin");
+      const auto batch =
+          static_cast<int>(std::ssize(inputs) / returned->graph.values[0].shape.size());
+      const std::vector<float> found = OutputOf(returned->graph, returned->tensors, inputs, batch);
+      ASSERT_EQ(found.size(), wanted.size()) << name;
+      float largest = 0;
+      float worst = 0;
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        largest = std::max(largest, std::abs(wanted[i]));
+        worst = std::max(worst, std::abs(wanted[i] - found[i]));
+      }
+      EXPECT_LE(worst, relative * largest) << name;
+      layers_[name] = LayersOf(returned->graph);
+    }
+    EXPECT_GT(models, 0);
+  }
+
+  std::map<std::string, std::vector<std::string>> layers_;
+
+ private:
+  test::ScratchDirectory directory_;
+};
+
+TEST_F(ForeignModelsTest, NodesAsPytorchWritesThemGiveTheirNumbers) {
+  if (!Write("KUMO_ONNX_PYTHON", "numpy, onnx, onnxruntime", KUMO_PYTORCH_FORMS)) {
+    GTEST_SKIP() << "no Python with onnx and onnxruntime (KUMO_ONNX_PYTHON names one)";
+  }
+  ExpectEqual(1e-5f);
+  EXPECT_THAT(layers_["resnet"],
+              testing::Contains("layer2.0.downsample.0 convolution <- layer1.0.relu_1, "
+                                "layer2.0.downsample.0.weight [12, 8, 1, 1]"));
+  EXPECT_THAT(layers_["resnet"], testing::Contains("layer2.0.add add <- layer2.0.bn2 "
+                                                   "layer2.0.downsample.1"));
+  // Nothing moves elements: channels and positions lie as our layers want them.
+  for (const char* const name : {"language", "language_free"}) {
+    EXPECT_THAT(layers_[name], testing::Contains(HasSubstr("h.1.add_2 add <- h.1.add h.1.mlp.2")));
+    EXPECT_THAT(layers_[name], testing::Not(testing::Contains(HasSubstr(" permute "))));
+    EXPECT_THAT(layers_[name], testing::Contains(HasSubstr(" attention <- h.0.attn.c_attn")));
+  }
+}
+
+TEST_F(ForeignModelsTest, WhatTorchExportsGivesItsNumbers) {
+  if (!Write("KUMO_TORCH_PYTHON", "torch, numpy", KUMO_TORCH_EXPORT)) {
+    GTEST_SKIP() << "no Python with torch (KUMO_TORCH_PYTHON names one)";
+  }
+  ExpectEqual(1e-5f);
+  EXPECT_THAT(layers_["resnet18"], testing::SizeIs(68));
+}
+
+TEST(StridedViews, AreReshapedIfTheirElementsAllow) {
+  const StridedView view = StridedView::Of({4, 6});
+  EXPECT_EQ(view.Reshaped({2, 2, 6})->strides, (std::vector<int64_t>{12, 6, 1}));
+  EXPECT_TRUE(view.Reshaped({3, 8})->IsInOrder());
+  EXPECT_FALSE(view.Permuted({1, 0}).Reshaped({24}));
+  EXPECT_THAT(view.Permuted({1, 0}).Reshaped({6, 2, 1, 2})->Places(),
+              testing::ElementsAreArray(view.Permuted({1, 0}).Places()));
+  EXPECT_THAT(view.Sliced(1, 2, 3).Sliced(0, 1, 2).Places(), ElementsAre(8, 9, 10, 14, 15, 16));
+}
+
+TEST(StridedViews, AreFoundInPlaces) {
+  for (const StridedView& view :
+       {StridedView::Of({2, 3, 4}).Permuted({2, 0, 1}),
+        StridedView::Of({2, 3, 4}).Permuted({1, 2, 0}), StridedView::Of({5, 3, 4}).Sliced(0, 1, 3),
+        StridedView::Of({2, 3, 5}).Sliced(2, 2, 1), StridedView::Of({7})}) {
+    const auto found = ViewOfPlaces(view.Places());
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->Places(), view.Places());
+  }
+  EXPECT_FALSE(ViewOfPlaces({0, 1, 3}));
+  EXPECT_FALSE(ViewOfPlaces({2, 1, 0}));
+}
+
+}  // namespace
+}  // namespace kumo
