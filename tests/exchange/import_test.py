@@ -9,11 +9,14 @@ import json
 import os
 import pathlib
 import random
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
+TORCH = os.environ.get("KUMO_TORCH_PYTHON", sys.executable)
 NETWORK = """
 name: "small"
 input { channels: 3 height: 6 width: 6 }
@@ -46,6 +49,43 @@ learning_rate = {rate}
 [output]
 directory = {out}
 """
+
+
+FINE_TUNING = """
+[job]
+epochs = 3
+[network]
+file = resnet18.pbtxt
+initial_weights = resnet18.safetensors
+[data]
+reader = image_folder
+train_images = {folder}/images
+validation_images = {folder}/images
+image_size = 3x64x64
+classes = 3
+[sync]
+mode = gradient
+partitions = 1
+minibatch = 10
+[schedule]
+learning_rate = 0.005
+[output]
+directory = tuned
+"""
+
+
+def png(colour, numbers):
+    """64 x 64 pixels around a colour."""
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    rows = b"".join(b"\0" + bytes(min(255, c + numbers.randrange(90)) for _ in range(64) for c in colour)
+                    for _ in range(64))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 64, 64, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows, 1)) + chunk(b"IEND", b""))
+
+
+def has_torch():
+    return subprocess.run([TORCH, "-c", "import torch, numpy"], capture_output=True).returncode == 0
 
 
 class ImportTest(unittest.TestCase):
@@ -107,6 +147,26 @@ class ImportTest(unittest.TestCase):
         launched = self.kumo("launch", "on.conf")
         self.assertIn("starts with 6 of 6 tensors", launched.stdout + launched.stderr)
         self.assertLess(self.loss("on"), self.loss("first"))
+
+    @unittest.skipUnless(has_torch(), f"{TORCH} has no torch (KUMO_TORCH_PYTHON names one that has)")
+    def test_a_resnet18_of_torch_is_fine_tuned(self):
+        script = pathlib.Path(__file__).parent.parent / "models/onnx/torch_export.py"
+        subprocess.run([TORCH, script, self.folder / "torch", "resnet18"], check=True, capture_output=True)
+        self.kumo("import", "torch/resnet18/model.onnx", "--network", "resnet18.pbtxt")
+        # Another number of classes: the last layer begins anew.
+        network = self.folder / "resnet18.pbtxt"
+        text = network.read_text()
+        self.assertIn('"layer4.1.bn2" batch_normalisation', text)
+        network.write_text(text.replace("outputs: 1000", "outputs: 3"))
+        numbers = random.Random(1)
+        for i in range(30):
+            image = self.folder / "images" / f"class{i % 3}" / f"{i}.png"
+            image.parent.mkdir(parents=True, exist_ok=True)
+            image.write_bytes(png([100 * (c == i % 3) + 20 for c in range(3)], numbers))
+        (self.folder / "tuned.conf").write_text(FINE_TUNING.format(folder=self.folder))
+        launched = self.kumo("launch", "tuned.conf")
+        self.assertIn("starts with 100 of 102 tensors", launched.stdout + launched.stderr)
+        self.assertLess(self.loss("tuned"), .8)  # of log(3) = 1.1
 
     def test_what_is_wrong_is_said_in_one_line(self):
         self.kumo("import", "model.onnx")

@@ -3,7 +3,7 @@
 with its model.onnx, input.bin for a batch of 2, and output.bin, what torch makes of it. torchvision's
 resnets if it is there, with random weights.
 
-  torch_export.py FOLDER
+  torch_export.py FOLDER [MODEL...]      MODEL: resnet18, resnet50, mixed, gpt; all if none is named
 """
 import inspect
 import math
@@ -125,7 +125,7 @@ def save(folder, name, model, given, **options):
 
 
 def main():
-    folder = sys.argv[1]
+    folder, wanted = sys.argv[1], sys.argv[2:]
     torch.manual_seed(1)
     torch.set_num_threads(1)
     resnets = {"resnet18": ResNet18()}
@@ -141,6 +141,8 @@ def main():
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
         kept["dynamo"] = False
     for name, (model, given) in models.items():
+        if wanted and name not in wanted:
+            continue
         model.eval()
         for part in model.modules():
             if isinstance(part, nn.BatchNorm2d):
