@@ -32,6 +32,7 @@
 #include "common/settings/parser.h"
 #include "models/backend/devices.h"
 #include "worker/session/training_engine.h"
+#include "worker/training/block_weights.h"
 #include "worker/training/contribution.h"
 #include "worker/training/partition_arrays.h"
 #include "worker/worker_service.h"
@@ -80,7 +81,7 @@ class ReplayedEngine : public TrainingEngine {
 
   Status Attach(const JobShape* shape) override {
     shape_ = shape;
-    base_ = Vector("the base weights");
+    installed_.Attach(&shape->map);
     unmoved_ = Vector("the start of a block");
     return backend_->Wait();
   }
@@ -98,13 +99,7 @@ class ReplayedEngine : public TrainingEngine {
 
   void Install(const InstallAction& install) override {
     if (install.vector != wire::START) return;  // nothing is evaluated
-    const Range range = shape_->map.chunks()[install.chunk].range;
-    float* const to = base_.data() + range.begin;
-    if (install.adds) {
-      backend_->DecodeAdd(*install.codec, install.payload.bytes, range.size(), to);
-    } else {
-      backend_->Decode(*install.codec, install.payload.bytes, range.size(), to);
-    }
+    installed_.Install(install);
   }
 
   void Adopt(const AdoptAction& adopt) override {
@@ -189,6 +184,7 @@ class ReplayedEngine : public TrainingEngine {
         minibatch_(experiment.sync.minibatch),
         spec_(std::move(spec)),
         backend_(std::move(backend)),
+        installed_(&spec_.layout, backend_.get()),
         carried_(RoundPolicy(experiment).carried(), &spec_.layout, backend_.get()) {}
 
   DeviceArray<float> Vector(const std::string& what) {
@@ -219,7 +215,8 @@ class ReplayedEngine : public TrainingEngine {
   const JobSpec spec_;
   const std::unique_ptr<Backend> backend_;  // outlives the arrays
   const JobShape* shape_ = nullptr;
-  DeviceArray<float> base_, unmoved_;
+  InstalledWeights installed_;
+  DeviceArray<float> unmoved_;
   std::map<int, DeviceArray<float>> movements_;  // by partition
   PartitionArrays carried_;
   std::optional<Contribution> contribution_;  // of the block that is trained and coded

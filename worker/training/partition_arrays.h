@@ -2,7 +2,7 @@
 // residual, the way of the partition's own weights from those of the servers, and the slots of a
 // local optimiser whose state goes on. Each array is as long as the weights.
 //
-// Owned by the Trainer; one thread.
+// Part of BlockWeights, and not thread-safe.
 #pragma once
 
 #include <map>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
 
 #include <glog/logging.h>
 
@@ -19,8 +18,7 @@ Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job
       backend_(job_.backend.get()),
       net_(job_.net.get()),
       spec_(job_.spec),
-      carried_(RoundPolicy(experiment).carried(), &job_.spec.layout, job_.backend.get()) {
-  weights_ = MakeVectors(1, "the weights");
+      weights_(experiment, &job_.spec.layout, job_.backend.get()) {
   gradients_ = MakeVectors(1, "the gradients");
   BatchStreamOptions options{.order = BatchOrder::kShuffled,
                              .seed = experiment_.job.seed,
@@ -57,7 +55,7 @@ DeviceArray<float> Trainer::MakeVectors(int count, const std::string& what) cons
 
 Status Trainer::Attach(const JobShape* shape) {
   shape_ = shape;
-  base_ = MakeVectors(1, "the base weights");
+  weights_.Attach(shape);
   if (shape_->policy.shares_local_state()) {
     optimiser_slots_ = MakeVectors(job_.optimiser->slots(), "the optimiser's state");
   }
@@ -71,7 +69,7 @@ Status Trainer::Attach(const JobShape* shape) {
 
 std::string Trainer::DescribeMemory() const {
   const int64_t of_partition =
-      carried_.count() * spec_.layout.size() * static_cast<int64_t>(sizeof(float));
+      weights_.partitions().count() * spec_.layout.size() * static_cast<int64_t>(sizeof(float));
   return backend_->DescribeMemory() + "; each partition adds " + Megabytes(of_partition);
 }
 
@@ -79,18 +77,6 @@ Result<InitialWeights> Trainer::MakeInitialWeights() {
   Buffer<float> weights(spec_.layout.size());
   KUMO_RETURN_IF_ERROR(net_->InitialWeights(experiment_.job.seed, spec_.layout, weights.span()));
   return kumo::MakeInitialWeights(experiment_, spec_.layout, shape_->map, std::move(weights));
-}
-
-void Trainer::Install(const InstallAction& install) {
-  DeviceArray<float>& vector = install.vector == wire::START ? base_ : evaluated_;
-  if (vector.empty()) vector = MakeVectors(1, "the evaluated weights");
-  const Range range = shape_->map.chunks()[install.chunk].range;
-  float* const to = vector.data() + range.begin;
-  if (install.adds) {
-    backend_->DecodeAdd(*install.codec, install.payload.bytes, range.size(), to);
-  } else {
-    backend_->Decode(*install.codec, install.payload.bytes, range.size(), to);
-  }
 }
 
 Range Trainer::SamplesOf(const Part& part) const {
@@ -114,11 +100,11 @@ std::optional<Trainer::Part> Trainer::After(const Part& part) const {
     const Part front{plan.Round(round + 1), part.partition, true};
     if (SamplesOf(front).size() > 0) return front;
   }
-  if (const int next = carried_.Next(part.partition); next >= 0) {
+  if (const int next = weights_.partitions().Next(part.partition); next >= 0) {
     return Part{plan.Round(round), next, false};
   }
   if (last) return std::nullopt;
-  return Part{plan.Round(round + 1), carried_.Next(-1), false};
+  return Part{plan.Round(round + 1), weights_.partitions().Next(-1), false};
 }
 
 // Begins to read the data of the part that follows. Another order costs time only: StartRange then
@@ -133,44 +119,27 @@ void Trainer::StartNextRange(const Part& part) {
 // queued; the host waits in Net::TakeSums and Contribution::Finish only. Meanwhile the batch stream
 // reads the data of the next computation.
 Result<TrainedBlock> Trainer::Train(const TrainAction& train, const OnCoded& on_coded) {
-  PartitionArrays::Arrays& carried = carried_.Of(train.partition);
+  PartitionArrays::Arrays& carried = weights_.partitions().Of(train.partition);
   const TimeUs begin = clock_->NowUs();
   TrainedBlock block;
   const Part part{train.round, train.partition, false};
   StartRange(part);
   StartNextRange(part);
-  backend_->Copy(base_.data(), static_cast<size_t>(base_.bytes()), weights_.data());
-  if (train.round.goes_on) GoOn(train.round, &carried);
+  weights_.Begin(train, gradients());
   const bool begun = shape_->plan.AheadSamples(train.round, train.partition).size() > 0;
   if (!begun && train.round.local_steps && shape_->policy.resets_local_state()) {
     Clear(&OptimiserState(&carried));
   }
-  const bool ahead = shape_->TrainsAhead(train.round.round, train.partition);
-  const float* const end = ahead ? carried.way.data() : weights_.data();
-  contribution_.emplace(
-      *shape_, train.round, train.partition,
-      Contribution::Vectors{base_.data(), end, gradients(), carried.residual.data()}, backend_);
-  KUMO_ASSIGN_OR_RETURN(block.metrics, Minibatches(part, on_coded, &carried, &*contribution_));
-  if (!carried.way.empty()) {
-    backend_->Copy(weights_.data(), static_cast<size_t>(weights_.bytes()), carried.way.data());
-    if (!ahead) KeepWay(train.round, &carried);
-  }
+  KUMO_ASSIGN_OR_RETURN(block.metrics,
+                        Minibatches(part, on_coded, &carried, weights_.contribution()));
+  weights_.End(train);
   block.times.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
   return block;
 }
 
 Status Trainer::Code(const TrainAction& train, TrainedBlock* block) {
   const TimeUs begin = clock_->NowUs();
-  KUMO_RETURN_IF_ERROR(contribution_->Finish());
-  if (const auto bad = contribution_->first_bad()) {
-    return BadNumberError(*bad, train.round.round, train.partition, spec_.layout);
-  }
-  block->contributions = contribution_->payloads();
-  contribution_.reset();
-  if (train.save_state) {
-    KUMO_ASSIGN_OR_RETURN(block->carried,
-                          carried_.Copies(carried_.Of(train.partition), shape_->map));
-  }
+  KUMO_RETURN_IF_ERROR(weights_.Code(train, block));
   if (!codes_beside_steps() || !shape_->TrainsAhead(train.round.round, train.partition)) {
     block->times.coding_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
   }
@@ -178,7 +147,7 @@ Status Trainer::Code(const TrainAction& train, TrainedBlock* block) {
 }
 
 Result<TrainedAhead> Trainer::StepAhead(const RoundPlan& round, int partition) {
-  PartitionArrays::Arrays& carried = carried_.Of(partition);
+  PartitionArrays::Arrays& carried = weights_.partitions().Of(partition);
   const TimeUs begin = clock_->NowUs();
   const Part part{round, partition, true};
   TrainedAhead trained;
@@ -191,82 +160,9 @@ Result<TrainedAhead> Trainer::StepAhead(const RoundPlan& round, int partition) {
   return trained;
 }
 
-Status Trainer::KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) {
-  PartitionArrays::Arrays& carried = carried_.Of(train.partition);
-  KeepWay(shape_->plan.Round(train.round.round - 1), &carried);
-  if (train.save_state) {
-    KUMO_ASSIGN_OR_RETURN(ahead->carried, carried_.Copies(carried, shape_->map));
-  }
-  return OkStatus();
-}
-
-void Trainer::EachRange(const RoundPlan& round, bool taking_part,
-                        const std::function<void(Range)>& use) const {
-  Range range;
-  for (const Chunk& chunk : shape_->map.chunks()) {
-    if (chunk.range.begin >= TrainedNumbers()) break;
-    if (JobPlan::TakesPart(round, chunk) != taking_part) continue;
-    if (range.end != chunk.range.begin) {
-      if (range.size() > 0) use(range);
-      range.begin = chunk.range.begin;
-    }
-    range.end = chunk.range.end;
-  }
-  if (range.size() > 0) use(range);
-}
-
-void Trainer::GoOn(const RoundPlan& round, PartitionArrays::Arrays* carried) {
-  if (const float share = shape_->policy.local_share(); share > 0) {
-    EachRange(shape_->plan.Round(round.round - 1), true, [&](Range range) {
-      backend_->AddTo(-share, base_.data() + range.begin, range.size(),
-                      weights_.data() + range.begin);
-    });
-  }
-  backend_->AddTo(1.0f, carried->way.data(), TrainedNumbers(), weights_.data());
-}
-
-// The multiple of 0 turns -0 into 0.
-void Trainer::KeepWay(const RoundPlan& round, PartitionArrays::Arrays* carried) {
-  float* const way = carried->way.data();
-  const float share = 1.0f - shape_->policy.local_share();
-  EachRange(round, true, [&](Range range) {
-    float* const ended = way + range.begin;
-    backend_->Combine(-share, ended, 0.0f, ended, range.size(), ended);
-  });
-  EachRange(round, false, [&](Range range) {
-    const float* const base = base_.data() + range.begin;
-    backend_->Combine(-1.0f, base, 0.0f, base, range.size(), way + range.begin);
-  });
-  const int64_t numbers = TrainedNumbers();
-  backend_->AddTo(1.0f, weights_.data(), numbers, way);
-  backend_->Zero(way + numbers, static_cast<size_t>(spec_.layout.size() - numbers) * sizeof(float));
-}
-
-void Trainer::Adopt(const AdoptAction& adopt) {
-  carried_.Adopt(adopt, shape_->map);
-  const float share = shape_->policy.local_share();
-  if (share == 0 || adopt.round >= shape_->plan.rounds()) return;
-  // A lost way of chunks that took part becomes share * base: GoOn then begins at the base.
-  if (!shape_->plan.Round(adopt.round).goes_on) return;
-  const RoundPlan before = shape_->plan.Round(adopt.round - 1);
-  PartitionArrays::Arrays& carried = carried_.Of(adopt.partition);
-  std::set<int> stored;
-  for (const CarriedArray& array : adopt.arrays) {
-    if (array.index == shape_->policy.carried().residual) stored.insert(array.chunk);
-  }
-  for (const Chunk& chunk : shape_->map.chunks()) {
-    if (!JobPlan::TakesPart(before, chunk) || !chunk.trained()) continue;
-    if (stored.contains(chunk.index)) continue;
-    backend_->AddTo(share, base_.data() + chunk.range.begin, chunk.range.size(),
-                    carried.way.data() + chunk.range.begin);
-  }
-}
-
 void Trainer::Clear(DeviceArray<float>* array) {
   backend_->Zero(array->data(), static_cast<size_t>(array->bytes()));
 }
-
-int64_t Trainer::TrainedNumbers() const { return spec_.layout.segment(Segment::kUndecayed).end; }
 
 Result<int> Trainer::LoadNext(BatchStream* stream) {
   KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, stream->Next());
@@ -305,7 +201,7 @@ Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_code
       backend_->Zero(gradient_sum_.data(), static_cast<size_t>(gradient_sum_.bytes()));
     }
     const float share = static_cast<float>(size) / static_cast<float>(step.samples);
-    backend_->AddTo(share, gradients_.data(), TrainedNumbers(), gradient_sum_.data());
+    backend_->AddTo(share, gradients_.data(), weights_.TrainedNumbers(), gradient_sum_.data());
     if (metrics.samples % experiment_.sync.minibatch == 0 ||
         before + metrics.samples == slice.size()) {
       FinishMinibatch(steps, carried);
@@ -316,18 +212,17 @@ Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_code
 }
 
 void Trainer::FinishMinibatch(bool steps, PartitionArrays::Arrays* carried) {
-  backend_->MeasureGradients(gradients(), TrainedNumbers());
+  backend_->MeasureGradients(gradients(), weights_.TrainedNumbers());
   if (steps) {
     optimiser_step_->Queue(gradients(), weights_.data(), OptimiserState(carried).data());
   } else {
-    backend_->ScaleGradients(gradients(), TrainedNumbers());
+    backend_->ScaleGradients(gradients(), weights_.TrainedNumbers());
   }
 }
 
 Result<MetricSums> Trainer::Evaluate(const EvaluateAction& evaluate) {
-  DeviceArray<float>& vector = evaluate.vector == wire::START ? base_ : evaluated_;
   return EvaluateRange(shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition),
-                       vector.data());
+                       weights_.installed().Of(evaluate.vector));
 }
 
 Result<MetricSums> Trainer::EvaluateAll(std::span<const float> weights) {

@@ -1,21 +1,10 @@
 // Trainer: a worker's arithmetic. It owns the weights on the device, the network, the local
 // optimiser and the carried state of each leased partition.
 //
-// Device memory: four flat vectors of the layout: `base` (blocks start from it), `weights` (moved
-// by a block), `gradients`, and `evaluated` (only if the update rule keeps the evaluated weights
-// apart); one vector per slot of the local optimiser, one per partition for the codec's residual,
-// and one for the sum of gradients if minibatches are computed in parts. The steps of a block are
-// queued on the device; the host waits only for the end of the block.
-//
-// Weights of a partition's own. A block ends at weights y, which make the contribution. With
-// sync.overlap the partition trains on from there to z (else z is y). When the next version s has
-// arrived, it continues from
-//   s + (z - y)                       the chunks that took part in the round,
-//   (1 - a)(s + z - y) + a z          the same with sync.local_share = a,
-//   z                                 chunks that took no part (sync.fragments).
-// So each step is in one contribution. The partition carries its way w, which is z - (1 - a) y, or
-// z - s for chunks that took no part, and starts from (1 - a) s + w, or s + w. Running statistics
-// are not carried. Until the contribution is coded, the carried array holds y.
+// Device memory: the block's weights (block_weights.h), which hold one vector per partition for the
+// codec's residual; gradients; one vector per slot of the local optimiser, and one for the sum of
+// gradients if minibatches are computed in parts. The steps of a block are queued on the device;
+// the host waits only for the end of the block.
 //
 // Threads: TrainingEngine.
 #pragma once
@@ -44,6 +33,7 @@
 #include "worker/session/actions.h"
 #include "worker/session/job_shape.h"
 #include "worker/session/training_engine.h"
+#include "worker/training/block_weights.h"
 #include "worker/training/contribution.h"
 #include "worker/training/opened_job.h"
 #include "worker/training/partition_arrays.h"
@@ -68,19 +58,18 @@ class Trainer : public TrainingEngine {
   Status Attach(const JobShape* shape) override;
   // FailedPrecondition if network.initial_weights cannot be used; every worker would find the same.
   Result<InitialWeights> MakeInitialWeights() override;
-  void Install(const InstallAction& install) override;
-  // Requires that the base weights of adopt.round are installed.
-  void Adopt(const AdoptAction& adopt) override;
+  void Install(const InstallAction& install) override { weights_.installed().Install(install); }
+  void Adopt(const AdoptAction& adopt) override { weights_.Adopt(adopt); }
   Result<TrainedBlock> Train(const TrainAction& train, const OnCoded& on_coded) override;
-  // OutOfRange, naming round, partition and tensor, if an element of the contribution is not finite
-  // or saturates its codec permanently.
   Status Code(const TrainAction& train, TrainedBlock* block) override;
   // Requires that the front of the slice is not empty.
   Result<TrainedAhead> StepAhead(const RoundPlan& round, int partition) override;
-  Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) override;
+  Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) override {
+    return weights_.KeepAhead(train, ahead);
+  }
   bool codes_beside_steps() const override { return backend_->codes_beside_steps(); }
   Result<MetricSums> Evaluate(const EvaluateAction& evaluate) override;
-  void Drop(int partition) override { carried_.Drop(partition); }
+  void Drop(int partition) override { weights_.partitions().Drop(partition); }
   // Computations end at their next minibatch.
   void Cancel() override { cancelled_ = true; }
 
@@ -125,16 +114,7 @@ class Trainer : public TrainingEngine {
   // Queues the end of a minibatch, whose gradients are there.
   void FinishMinibatch(bool steps, PartitionArrays::Arrays* carried);
   Result<MetricSums> EvaluateRange(Range samples, float* weights);
-  // Calls `use` with the trained numbers that take part in a round, or with the others.
-  void EachRange(const RoundPlan& round, bool taking_part,
-                 const std::function<void(Range)>& use) const;
-  // Queues the begin of a round from the partition's own weights: `weights` are the base.
-  void GoOn(const RoundPlan& round, PartitionArrays::Arrays* carried);
-  // The carried array, which holds where the round's block has ended, becomes the way.
-  void KeepWay(const RoundPlan& round, PartitionArrays::Arrays* carried);
   void Clear(DeviceArray<float>* array);
-  // Numbers of the weights that are trained, at the front of the layout.
-  int64_t TrainedNumbers() const;
 
   const Experiment experiment_;
   const Clock* const clock_;
@@ -150,13 +130,12 @@ class Trainer : public TrainingEngine {
   std::optional<BatchStream> train_, validation_;
   std::optional<Part> started_;  // whose reading has begun
 
-  DeviceArray<float> base_, weights_, gradients_, evaluated_;
+  DeviceArray<float> gradients_;
   DeviceArray<float> gradient_sum_;     // over the parts of a minibatch; empty if there is one part
   DeviceArray<float> optimiser_slots_;  // all slots, if no state goes on from block to block
   std::optional<WeightStep> optimiser_step_;
   std::atomic<bool> cancelled_{false};
-  PartitionArrays carried_;                   // of the leased partitions
-  std::optional<Contribution> contribution_;  // of the block that is trained and coded
+  BlockWeights weights_;  // waits for the device at its end, before the arrays above go
 };
 
 // Part of a block that is computed at once: a minibatch, or a part of it.

@@ -1,0 +1,143 @@
+#include "worker/training/block_weights.h"
+
+#include <cstddef>
+#include <set>
+
+#include "common/job/round_policy.h"
+
+namespace kumo {
+
+void InstalledWeights::Attach(const ShardMap* map) {
+  map_ = map;
+  base_ = {*backend_, layout_.size(), "the base weights"};
+}
+
+void InstalledWeights::Install(const InstallAction& install) {
+  DeviceArray<float>& vector = install.vector == wire::START ? base_ : evaluated_;
+  if (vector.empty()) vector = {*backend_, layout_.size(), "the evaluated weights"};
+  const Range range = map_->chunks()[install.chunk].range;
+  float* const to = vector.data() + range.begin;
+  if (install.adds) {
+    backend_->DecodeAdd(*install.codec, install.payload.bytes, range.size(), to);
+  } else {
+    backend_->Decode(*install.codec, install.payload.bytes, range.size(), to);
+  }
+}
+
+BlockWeights::BlockWeights(const Experiment& experiment, const ParameterLayout* layout,
+                           Backend* backend)
+    : layout_(*layout),
+      backend_(backend),
+      weights_(*backend, layout->size(), "the weights"),
+      installed_(layout, backend),
+      partitions_(RoundPolicy(experiment).carried(), layout, backend) {}
+
+void BlockWeights::Attach(const JobShape* shape) {
+  shape_ = shape;
+  installed_.Attach(&shape->map);
+}
+
+void BlockWeights::Begin(const TrainAction& train, const float* gradients) {
+  PartitionArrays::Arrays& carried = partitions_.Of(train.partition);
+  backend_->Copy(installed_.base(), static_cast<size_t>(weights_.bytes()), weights_.data());
+  if (train.round.goes_on) GoOn(train.round, &carried);
+  const bool ahead = shape_->TrainsAhead(train.round.round, train.partition);
+  const float* const end = ahead ? carried.way.data() : weights_.data();
+  contribution_.emplace(
+      *shape_, train.round, train.partition,
+      Contribution::Vectors{installed_.base(), end, gradients, carried.residual.data()}, backend_);
+}
+
+void BlockWeights::End(const TrainAction& train) {
+  PartitionArrays::Arrays& carried = partitions_.Of(train.partition);
+  if (carried.way.empty()) return;
+  backend_->Copy(weights_.data(), static_cast<size_t>(weights_.bytes()), carried.way.data());
+  if (!shape_->TrainsAhead(train.round.round, train.partition)) KeepWay(train.round, &carried);
+}
+
+Status BlockWeights::Code(const TrainAction& train, TrainedBlock* block) {
+  KUMO_RETURN_IF_ERROR(contribution_->Finish());
+  if (const auto bad = contribution_->first_bad()) {
+    return BadNumberError(*bad, train.round.round, train.partition, layout_);
+  }
+  block->contributions = contribution_->payloads();
+  contribution_.reset();
+  if (train.save_state) {
+    KUMO_ASSIGN_OR_RETURN(block->carried,
+                          partitions_.Copies(partitions_.Of(train.partition), shape_->map));
+  }
+  return OkStatus();
+}
+
+Status BlockWeights::KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) {
+  PartitionArrays::Arrays& carried = partitions_.Of(train.partition);
+  KeepWay(shape_->plan.Round(train.round.round - 1), &carried);
+  if (train.save_state) {
+    KUMO_ASSIGN_OR_RETURN(ahead->carried, partitions_.Copies(carried, shape_->map));
+  }
+  return OkStatus();
+}
+
+void BlockWeights::EachRange(const RoundPlan& round, bool taking_part,
+                             const std::function<void(Range)>& use) const {
+  Range range;
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    if (chunk.range.begin >= TrainedNumbers()) break;
+    if (JobPlan::TakesPart(round, chunk) != taking_part) continue;
+    if (range.end != chunk.range.begin) {
+      if (range.size() > 0) use(range);
+      range.begin = chunk.range.begin;
+    }
+    range.end = chunk.range.end;
+  }
+  if (range.size() > 0) use(range);
+}
+
+void BlockWeights::GoOn(const RoundPlan& round, PartitionArrays::Arrays* carried) {
+  if (const float share = shape_->policy.local_share(); share > 0) {
+    EachRange(shape_->plan.Round(round.round - 1), true, [&](Range range) {
+      backend_->AddTo(-share, installed_.base() + range.begin, range.size(),
+                      weights_.data() + range.begin);
+    });
+  }
+  backend_->AddTo(1.0f, carried->way.data(), TrainedNumbers(), weights_.data());
+}
+
+// The multiple of 0 turns -0 into 0.
+void BlockWeights::KeepWay(const RoundPlan& round, PartitionArrays::Arrays* carried) {
+  float* const way = carried->way.data();
+  const float share = 1.0f - shape_->policy.local_share();
+  EachRange(round, true, [&](Range range) {
+    float* const ended = way + range.begin;
+    backend_->Combine(-share, ended, 0.0f, ended, range.size(), ended);
+  });
+  EachRange(round, false, [&](Range range) {
+    const float* const base = installed_.base() + range.begin;
+    backend_->Combine(-1.0f, base, 0.0f, base, range.size(), way + range.begin);
+  });
+  const int64_t numbers = TrainedNumbers();
+  backend_->AddTo(1.0f, weights_.data(), numbers, way);
+  backend_->Zero(way + numbers, static_cast<size_t>(layout_.size() - numbers) * sizeof(float));
+}
+
+void BlockWeights::Adopt(const AdoptAction& adopt) {
+  partitions_.Adopt(adopt, shape_->map);
+  const float share = shape_->policy.local_share();
+  if (share == 0 || adopt.round >= shape_->plan.rounds()) return;
+  // A lost way of chunks that took part becomes share * base: GoOn then begins at the base.
+  if (!shape_->plan.Round(adopt.round).goes_on) return;
+  const RoundPlan before = shape_->plan.Round(adopt.round - 1);
+  PartitionArrays::Arrays& carried = partitions_.Of(adopt.partition);
+  std::set<int> stored;
+  for (const CarriedArray& array : adopt.arrays) {
+    if (array.index == shape_->policy.carried().residual) stored.insert(array.chunk);
+  }
+  for (const Chunk& chunk : shape_->map.chunks()) {
+    if (!JobPlan::TakesPart(before, chunk) || !chunk.trained()) continue;
+    if (stored.contains(chunk.index)) continue;
+    backend_->AddTo(share, installed_.base() + chunk.range.begin, chunk.range.size(),
+                    carried.way.data() + chunk.range.begin);
+  }
+}
+
+}  // namespace kumo

@@ -1,0 +1,110 @@
+// Block weights: a worker's weights around the steps of a block: those that it has pulled, those
+// that a block begins from, its contribution, and what its partition carries to the next one.
+//
+// Vectors of the layout in a device's memory: the base weights, the weights that steps move, the
+// evaluated ones (if the update rule or the pull codec keeps them apart), and the carried arrays of
+// each partition. All work is queued on the backend.
+//
+// Weights of a partition's own. A block ends at weights y, which make the contribution. With
+// sync.overlap the partition trains on from there to z (else z is y). When the next version s has
+// arrived, it continues from
+//   s + (z - y)                       the chunks that took part in the round,
+//   (1 - a)(s + z - y) + a z          the same with sync.local_share = a,
+//   z                                 chunks that took no part (sync.fragments).
+// So each step is in one contribution. The partition carries its way w, which is z - (1 - a) y, or
+// z - s for chunks that took no part, and starts from (1 - a) s + w, or s + w. Running statistics
+// are not carried. Until the contribution is coded, the carried array holds y.
+//
+// Owned by a training engine, whose threads it has: Begin and End belong to its first thread, Code,
+// KeepAhead and the Installs between them perhaps to its second one (training_engine.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "common/base/status.h"
+#include "common/job/parameter_layout.h"
+#include "common/job/shard_map.h"
+#include "common/settings/experiment.h"
+#include "models/backend/backend.h"
+#include "models/backend/device_array.h"
+#include "worker/session/actions.h"
+#include "worker/session/job_shape.h"
+#include "worker/training/contribution.h"
+#include "worker/training/partition_arrays.h"
+
+namespace kumo {
+
+// The vectors into which versions are decoded.
+class InstalledWeights {
+ public:
+  // Both must outlive this object.
+  InstalledWeights(const ParameterLayout* layout, Backend* backend)
+      : layout_(*layout), backend_(backend) {}
+
+  // Allocates the base weights.
+  void Attach(const ShardMap* map);
+  void Install(const InstallAction& install);
+  const float* base() const { return base_.data(); }
+  // Requires that the vector has been installed.
+  float* Of(wire::Vector vector) { return (vector == wire::START ? base_ : evaluated_).data(); }
+
+ private:
+  const ParameterLayout& layout_;
+  Backend* const backend_;
+  const ShardMap* map_ = nullptr;
+  DeviceArray<float> base_, evaluated_;
+};
+
+class BlockWeights {
+ public:
+  // Allocates the weights that steps move. layout and backend must outlive this object.
+  BlockWeights(const Experiment& experiment, const ParameterLayout* layout, Backend* backend);
+
+  // Allocates the base weights. `shape` must outlive this object.
+  void Attach(const JobShape* shape);
+
+  // The weights that steps move.
+  float* data() { return weights_.data(); }
+  InstalledWeights& installed() { return installed_; }
+  PartitionArrays& partitions() { return partitions_; }
+  const PartitionArrays& partitions() const { return partitions_; }
+  // Numbers of the weights that are trained, at the front of the layout.
+  int64_t TrainedNumbers() const { return layout_.segment(Segment::kUndecayed).end; }
+
+  // Requires that the base weights of adopt.round are installed.
+  void Adopt(const AdoptAction& adopt);
+  // Queues the begin of a block, and plans its contribution. gradients: in a gradient round the
+  // mean gradient when the block has ended.
+  void Begin(const TrainAction& train, const float* gradients);
+  // Of the block that has begun and is not yet coded.
+  Contribution* contribution() { return &*contribution_; }
+  // Queues the end of the block.
+  void End(const TrainAction& train);
+  // Ends the coding of the contribution, and adds it and the carried arrays to `block`. OutOfRange,
+  // naming round, partition and tensor, if an element is not finite or saturates its codec
+  // permanently.
+  Status Code(const TrainAction& train, TrainedBlock* block);
+  // Queues the end of steps ahead, and adds the carried arrays to `ahead`. Comes after Code.
+  Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead);
+
+ private:
+  // Calls `use` with the trained numbers that take part in a round, or with the others.
+  void EachRange(const RoundPlan& round, bool taking_part,
+                 const std::function<void(Range)>& use) const;
+  // Queues the begin of a round from the partition's own weights: `weights_` are the base.
+  void GoOn(const RoundPlan& round, PartitionArrays::Arrays* carried);
+  // The carried array, which holds where the round's block has ended, becomes the way.
+  void KeepWay(const RoundPlan& round, PartitionArrays::Arrays* carried);
+
+  const ParameterLayout& layout_;
+  Backend* const backend_;
+  const JobShape* shape_ = nullptr;
+  DeviceArray<float> weights_;
+  InstalledWeights installed_;
+  PartitionArrays partitions_;                // those that are leased
+  std::optional<Contribution> contribution_;  // of the block that is trained and coded
+};
+
+}  // namespace kumo
