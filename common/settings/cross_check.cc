@@ -72,21 +72,6 @@ class Checker {
     if (!words.ok()) {
       Problem("worker.command", " = " + e_.worker.command + ": " + words.status().message());
     }
-    if (e_.sync.mode == SyncMode::kBlock && e_.sync.overlap > 0) {
-      Problem("sync.overlap", " = " + std::to_string(e_.sync.overlap) +
-                                  ": a program of worker.command cannot begin a block during an "
-                                  "exchange; set sync.overlap = 0");
-    }
-    const std::string own =
-        ": a program of worker.command has no weights of a partition's own; set ";
-    if (e_.sync.mode == SyncMode::kBlock && e_.sync.fragments > 1) {
-      Problem("sync.fragments",
-              " = " + std::to_string(e_.sync.fragments) + own + "sync.fragments = 1");
-    }
-    if (e_.sync.mode == SyncMode::kBlock && e_.sync.local_share > 0) {
-      Problem("sync.local_share",
-              " = " + WriteValue(e_.sync.local_share) + own + "sync.local_share = 0");
-    }
   }
 
   void CheckNetwork() {
@@ -371,7 +356,7 @@ class Checker {
     std::set<std::string, std::less<>> used = {"network.threads", "network.initial_weights",
                                                "network.initial_names", "network.initial_partial"};
     // It says how many arrays a partition carries.
-    if (!e_.block.reset_local_state) used.insert("optimiser.type");
+    if (!e_.block.reset_local_state || e_.sync.overlap > 0) used.insert("optimiser.type");
     const bool servers_step = e_.sync.mode != SyncMode::kBlock || e_.sync.warmup_samples > 0;
     for (const auto& [key, origin] : origins_) {
       const bool own = key.starts_with("data.") || key.starts_with("network.") ||

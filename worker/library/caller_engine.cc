@@ -7,7 +7,6 @@
 #include "common/job/round_policy.h"
 #include "data/permutation.h"
 #include "models/backend/cpu/cpu_backend.h"
-#include "worker/training/contribution.h"
 #include "worker/training/initial_weights.h"
 #include "worker/training/step_position.h"
 
@@ -26,7 +25,7 @@ CallerEngine::CallerEngine(const Experiment& experiment, JobSpec spec, Buffer<fl
       schedule_(std::move(schedule)),
       clock_(clock),
       backend_(MakeCpuBackend(experiment.network.threads)),
-      carried_(RoundPolicy(experiment).carried(), &spec_.layout, backend_.get()) {}
+      weights_(experiment, &spec_.layout, backend_.get()) {}
 
 Result<std::unique_ptr<CallerEngine>> CallerEngine::Make(const Experiment& experiment, JobSpec spec,
                                                          Buffer<float> initial,
@@ -41,15 +40,12 @@ Result<std::unique_ptr<CallerEngine>> CallerEngine::Make(const Experiment& exper
       experiment, std::move(spec), std::move(initial), std::move(schedule), clock));
 }
 
-DeviceArray<float> CallerEngine::MakeVector(const std::string& what) const {
-  return {*backend_, spec_.layout.size(), what};
-}
-
 Status CallerEngine::Attach(const JobShape* shape) {
   shape_ = shape;
-  base_ = MakeVector("the base weights");
-  weights_ = MakeVector("the weights");
-  gradients_ = MakeVector("the gradients");
+  weights_.Attach(shape);
+  if (experiment_.sync.mode != SyncMode::kBlock || experiment_.sync.warmup_samples > 0) {
+    gradients_ = {*backend_, spec_.layout.size(), "the gradients"};
+  }
   return backend_->Wait();
 }
 
@@ -59,70 +55,61 @@ Result<InitialWeights> CallerEngine::MakeInitialWeights() {
   return kumo::MakeInitialWeights(experiment_, spec_.layout, shape_->map, std::move(weights));
 }
 
-void CallerEngine::Install(const InstallAction& install) {
-  DeviceArray<float>& vector = install.vector == wire::START ? base_ : evaluated_;
-  if (vector.empty()) vector = MakeVector("the evaluated weights");
-  const Range range = shape_->map.chunks()[install.chunk].range;
-  float* const to = vector.data() + range.begin;
-  if (install.adds) {
-    backend_->DecodeAdd(*install.codec, install.payload.bytes, range.size(), to);
-  } else {
-    backend_->Decode(*install.codec, install.payload.bytes, range.size(), to);
-  }
+CallerWork CallerEngine::BlockOf(const RoundPlan& round, int partition, bool ahead) const {
+  const JobPlan& plan = shape_->plan;
+  const Range front = plan.AheadSamples(round, partition);
+  const bool begun = !ahead && front.size() > 0;
+  const bool resets = shape_->policy.resets_local_state();
+  CallerWork work{.kind = ahead ? CallerWork::Kind::kAhead : CallerWork::Kind::kBlock,
+                  .partition = partition,
+                  .round = round,
+                  .epoch = round.epoch,
+                  .samples = ahead ? front : plan.MainSamples(round, partition)};
+  if (begun) work.first_minibatch = front.size() / experiment_.sync.minibatch;
+  if (!round.local_steps) return work;
+  work.restarts = resets && !begun;
+  work.keeps_state = states() > 0 && (ahead || !resets);
+  if (work.restarts) return work;
+  work.steps_before = work.first_minibatch;
+  if (!resets) work.steps_before += (round.step - 1) * experiment_.sync.RoundMinibatches();
+  return work;
 }
 
 Result<TrainedBlock> CallerEngine::Train(const TrainAction& train, const OnCoded&) {
   TrainedBlock block;
   const TimeUs begin = clock_->NowUs();
-  const Range samples = shape_->plan.MainSamples(train.round, train.partition);
-  // Tensors that are not handed in keep their values.
-  backend_->Copy(base_.data(), static_cast<size_t>(base_.bytes()), weights_.data());
+  weights_.Begin(train, gradients_.data());
   backend_->Zero(gradients_.data(), static_cast<size_t>(gradients_.bytes()));
   KUMO_RETURN_IF_ERROR(backend_->Wait());
-  KUMO_ASSIGN_OR_RETURN(block.metrics, Ask({.partition = train.partition,
-                                            .round = train.round,
-                                            .epoch = train.round.epoch,
-                                            .samples = samples}));
+  KUMO_ASSIGN_OR_RETURN(block.metrics, Ask(BlockOf(train.round, train.partition, false)));
+  if (!train.round.local_steps) {
+    StepParameters step;
+    step.clip_norm = experiment_.optimiser.clip_norm;
+    backend_->SetStep(step);
+    backend_->MeasureGradients(gradients_.data(), weights_.TrainedNumbers());
+    backend_->ScaleGradients(gradients_.data(), weights_.TrainedNumbers());
+  }
+  weights_.End(train);
   block.times.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
   return block;
 }
 
 Status CallerEngine::Code(const TrainAction& train, TrainedBlock* block) {
   const TimeUs begin = clock_->NowUs();
-  PartitionArrays::Arrays& carried = carried_.Of(train.partition);
-  if (block->metrics.samples == 0) {
-    block->contributions.resize(shape_->map.chunks().size());
-  } else {
-    if (!train.round.local_steps) {
-      StepParameters step;
-      step.clip_norm = experiment_.optimiser.clip_norm;
-      backend_->SetStep(step);
-      backend_->MeasureGradients(gradients_.data(), TrainedNumbers());
-      backend_->ScaleGradients(gradients_.data(), TrainedNumbers());
-    }
-    Contribution contribution(
-        *shape_, train.round, train.partition,
-        {base_.data(), weights_.data(), gradients_.data(), carried.residual.data()},
-        backend_.get());
-    KUMO_RETURN_IF_ERROR(contribution.Finish());
-    if (const auto bad = contribution.first_bad()) {
-      return BadNumberError(*bad, train.round.round, train.partition, spec_.layout);
-    }
-    block->contributions = contribution.payloads();
+  KUMO_RETURN_IF_ERROR(weights_.Code(train, block));
+  if (!shape_->TrainsAhead(train.round.round, train.partition)) {
+    block->times.coding_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
   }
-  if (train.save_state) {
-    KUMO_ASSIGN_OR_RETURN(block->carried, carried_.Copies(carried, shape_->map));
-  }
-  block->times.coding_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
   return OkStatus();
 }
 
-Result<TrainedAhead> CallerEngine::StepAhead(const RoundPlan&, int) {
-  return FailedPrecondition("a program of worker.command cannot begin a block during an exchange");
-}
-
-Status CallerEngine::KeepAhead(const TrainAheadAction& train, TrainedAhead*) {
-  return StepAhead(train.round, train.partition).status();
+Result<TrainedAhead> CallerEngine::StepAhead(const RoundPlan& round, int partition) {
+  const TimeUs begin = clock_->NowUs();
+  KUMO_ASSIGN_OR_RETURN(const MetricSums metrics, Ask(BlockOf(round, partition, true)));
+  TrainedAhead ahead;
+  ahead.samples = metrics.samples;
+  ahead.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
+  return ahead;
 }
 
 Result<MetricSums> CallerEngine::Evaluate(const EvaluateAction& evaluate) {
@@ -130,12 +117,12 @@ Result<MetricSums> CallerEngine::Evaluate(const EvaluateAction& evaluate) {
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   const Range samples =
       shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition);
-  return Ask({.evaluates = true,
+  return Ask({.kind = CallerWork::Kind::kEvaluation,
               .partition = evaluate.partition,
               .version = evaluate.version,
+              .vector = evaluate.vector,
               .epoch = shape_->plan.EvaluatedEpoch(evaluate.version),
-              .samples = samples,
-              .vector = evaluate.vector});
+              .samples = samples});
 }
 
 Result<MetricSums> CallerEngine::Ask(const CallerWork& work) {
@@ -196,7 +183,7 @@ Status CallerEngine::Samples(std::span<int64_t> indices) {
   if (std::ssize(indices) != work_->samples.size()) {
     return InvalidArgument("the work has " + std::to_string(work_->samples.size()) + " samples");
   }
-  if (work_->evaluates) {
+  if (work_->evaluates()) {
     for (size_t i = 0; i < indices.size(); ++i) {
       indices[i] = work_->samples.begin + static_cast<int64_t>(i);
     }
@@ -214,41 +201,45 @@ Result<float> CallerEngine::LearningRate(int64_t minibatch) {
   KUMO_RETURN_IF_ERROR(CheckWanted());
   const int64_t size = experiment_.sync.minibatch;
   const int64_t begin = minibatch * size;
-  if (work_->evaluates || minibatch < 0 || begin >= work_->samples.size()) {
+  if (work_->evaluates() || minibatch < 0 || begin >= work_->samples.size()) {
     return InvalidArgument("the work has no minibatch " + std::to_string(minibatch) +
                            " to train on");
   }
-  return schedule_.RateAt(StepPosition(experiment_, work_->round, minibatch),
+  const int64_t in_block = work_->first_minibatch + minibatch;
+  return schedule_.RateAt(StepPosition(experiment_, work_->round, in_block),
                           std::min(size, work_->samples.size() - begin));
 }
 
 Status CallerEngine::Get(int tensor, float* to) {
   MutexLock lock(mutex_);
   KUMO_ASSIGN_OR_RETURN(const Range place, Place(tensor));
-  const DeviceArray<float>& vector = work_->vector == wire::START ? base_ : evaluated_;
-  return backend_->Read(vector.data() + place.begin, BytesOf(place), to);
+  const float* const from =
+      work_->evaluates() ? weights_.installed().Of(work_->vector) : weights_.data();
+  return backend_->Read(from + place.begin, BytesOf(place), to);
 }
 
 Status CallerEngine::Set(int tensor, const float* from) {
   MutexLock lock(mutex_);
   KUMO_ASSIGN_OR_RETURN(const Range place, Place(tensor));
-  if (work_->evaluates) return FailedPrecondition("the weights are evaluated, not trained");
+  if (work_->evaluates()) return FailedPrecondition("the weights are evaluated, not trained");
   const TensorSpec& spec = spec_.layout.tensors()[tensor];
   was_set_[tensor] = true;
   if (spec.factors.frozen()) return OkStatus();
   const bool gradient = !work_->steps() && spec.trained();
-  backend_->Write(from, BytesOf(place), (gradient ? gradients_ : weights_).data() + place.begin);
+  float* const to = gradient ? gradients_.data() : weights_.data();
+  backend_->Write(from, BytesOf(place), to + place.begin);
   return OkStatus();
 }
 
 Result<float*> CallerEngine::StatePlace(int state, int tensor) {
   KUMO_ASSIGN_OR_RETURN(const Range place, Place(tensor));
-  if (state < 0 || state >= states() || work_->evaluates ||
+  if (state < 0 || state >= states() || work_->evaluates() ||
       !spec_.layout.tensors()[tensor].trained()) {
     return InvalidArgument("the work has no state " + std::to_string(state) + " of tensor " +
                            std::to_string(tensor));
   }
-  return carried_.Of(work_->partition).optimiser.data() + state * spec_.layout.size() + place.begin;
+  float* const states = weights_.partitions().Of(work_->partition).optimiser.data();
+  return states + state * spec_.layout.size() + place.begin;
 }
 
 Status CallerEngine::GetState(int state, int tensor, float* to) {
@@ -267,7 +258,7 @@ Status CallerEngine::SetState(int state, int tensor, const float* from) {
 Status CallerEngine::Finish(std::vector<double> sums) {
   MutexLock lock(mutex_);
   KUMO_RETURN_IF_ERROR(CheckWanted());
-  for (size_t i = 0; i < was_set_.size() && !work_->evaluates; ++i) {
+  for (size_t i = 0; i < was_set_.size() && !work_->evaluates(); ++i) {
     const TensorSpec& tensor = spec_.layout.tensors()[i];
     if (was_set_[i] || tensor.factors.frozen()) continue;
     return FailedPrecondition("tensor " + tensor.name + " was not handed in");

@@ -2,11 +2,12 @@
 // Train and Evaluate wait on the service's compute thread while the program's thread does the
 // arithmetic: it takes the work, reads the weights, hands in its result, and finishes.
 //
-// Vectors are in host memory: the weights to start from, those to evaluate, the program's weights
-// and its gradients. Contributions are coded as Trainer's are (contribution.h).
+// The weights around a block's steps, in host memory, and contributions are Trainer's
+// (block_weights.h); the program copies tensors out of them and into them.
 //
 // Thread-safety: the compute thread makes the calls of TrainingEngine, the program's thread the
-// others. The program's calls touch the vectors only while the compute thread waits for them.
+// others. The program's calls touch the vectors only while the compute thread waits for them; and
+// not the base weights, which belong to the coding thread during steps ahead.
 #pragma once
 
 #include <cstdint>
@@ -28,22 +29,31 @@
 #include "worker/session/actions.h"
 #include "worker/session/job_shape.h"
 #include "worker/session/training_engine.h"
-#include "worker/training/partition_arrays.h"
+#include "worker/training/block_weights.h"
 
 namespace kumo {
 
-// A block to train, or a slice of the validation set to evaluate.
+// A block to train, its front that is trained ahead (sync.overlap), or a slice of the validation
+// set to evaluate.
 struct CallerWork {
-  bool evaluates = false;
+  enum class Kind { kBlock, kAhead, kEvaluation };
+  Kind kind = Kind::kBlock;
   int partition = 0;
-  RoundPlan round = {};  // of a block
-  int64_t version = 0;   // of an evaluation: that of its weights
+  RoundPlan round = {};               // of a block
+  int64_t version = 0;                // of an evaluation: that of its weights
+  wire::Vector vector = wire::START;  // likewise
   int epoch = 0;
-  Range samples;  // of a block: positions in the epoch's permutation
-  wire::Vector vector = wire::START;
+  Range samples;                // of a block: positions in the epoch's permutation
+  int64_t first_minibatch = 0;  // of these samples, in the partition's block
+  // Whether the program's optimiser starts without state; else `steps_before` is the number of
+  // minibatches that are behind its state.
+  bool restarts = false;
+  int64_t steps_before = 0;
+  bool keeps_state = false;  // whether the optimiser's state at the end is needed again
 
+  bool evaluates() const { return kind == Kind::kEvaluation; }
   // Whether the program hands in weights, not gradients.
-  bool steps() const { return !evaluates && round.local_steps; }
+  bool steps() const { return !evaluates() && round.local_steps; }
 };
 
 class CallerEngine : public TrainingEngine {
@@ -56,16 +66,17 @@ class CallerEngine : public TrainingEngine {
   const JobSpec& spec() const override { return spec_; }
   Status Attach(const JobShape* shape) override;
   Result<InitialWeights> MakeInitialWeights() override;
-  void Install(const InstallAction& install) override;
-  void Adopt(const AdoptAction& adopt) override { carried_.Adopt(adopt, shape_->map); }
+  void Install(const InstallAction& install) override { weights_.installed().Install(install); }
+  void Adopt(const AdoptAction& adopt) override { weights_.Adopt(adopt); }
   Result<TrainedBlock> Train(const TrainAction& train, const OnCoded& on_coded) override;
   Status Code(const TrainAction& train, TrainedBlock* block) override;
-  // FailedPrecondition: the settings' checks refuse an experiment that would ask for it.
   Result<TrainedAhead> StepAhead(const RoundPlan& round, int partition) override;
-  Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) override;
-  bool codes_beside_steps() const override { return false; }
+  Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) override {
+    return weights_.KeepAhead(train, ahead);
+  }
+  bool codes_beside_steps() const override { return backend_->codes_beside_steps(); }
   Result<MetricSums> Evaluate(const EvaluateAction& evaluate) override;
-  void Drop(int partition) override { carried_.Drop(partition); }
+  void Drop(int partition) override { weights_.partitions().Drop(partition); }
   void Cancel() override KUMO_EXCLUDES(mutex_);
 
   // Waits for work; none after `timeout` or after Cancel.
@@ -93,7 +104,7 @@ class CallerEngine : public TrainingEngine {
   CallerEngine(const Experiment& experiment, JobSpec spec, Buffer<float> initial, Schedule schedule,
                const Clock* clock);
 
-  DeviceArray<float> MakeVector(const std::string& what) const;
+  CallerWork BlockOf(const RoundPlan& round, int partition, bool ahead) const;
   // Has the program's thread do the work, unless it has no samples.
   Result<MetricSums> Ask(const CallerWork& work) KUMO_EXCLUDES(mutex_);
   Status CheckWanted() KUMO_REQUIRES(mutex_);
@@ -101,7 +112,6 @@ class CallerEngine : public TrainingEngine {
   Result<Range> Place(int tensor) KUMO_REQUIRES(mutex_);
   // A carried array of the work's partition at a tensor's range.
   Result<float*> StatePlace(int state, int tensor) KUMO_REQUIRES(mutex_);
-  int64_t TrainedNumbers() const { return spec_.layout.segment(Segment::kUndecayed).end; }
 
   const Experiment experiment_;
   const JobSpec spec_;
@@ -110,8 +120,8 @@ class CallerEngine : public TrainingEngine {
   const Clock* const clock_;
   const JobShape* shape_ = nullptr;
   const std::unique_ptr<Backend> backend_;  // outlives the arrays
-  DeviceArray<float> base_, weights_, gradients_, evaluated_;
-  PartitionArrays carried_;
+  DeviceArray<float> gradients_;            // empty if all rounds have local steps
+  BlockWeights weights_;
 
   Mutex mutex_;
   CondVar changed_;

@@ -25,6 +25,7 @@
 #include "common/checkpoint/source_checkpoint.h"
 #include "worker/library/library_worker.h"
 #include "worker/training/initial_weights.h"
+#include "worker/training/step_position.h"
 
 extern char** environ;
 
@@ -156,25 +157,39 @@ Status Open(const kumo_worker_options& options, kumo_worker** worker) {
   return OkStatus();
 }
 
+// Random numbers of a block's front are others than those of the rest.
+int SeedStream(CallerWork::Kind kind) {
+  switch (kind) {
+    case CallerWork::Kind::kBlock:
+      return 0;
+    case CallerWork::Kind::kEvaluation:
+      return 1;
+    case CallerWork::Kind::kAhead:
+      return 2;
+  }
+  return 0;
+}
+
 kumo_work Described(const CallerWork& work, const Experiment& experiment) {
   kumo_work described = {};
-  described.kind = work.evaluates ? KUMO_WORK_EVALUATE : KUMO_WORK_TRAIN;
+  described.kind = work.evaluates() ? KUMO_WORK_EVALUATE : KUMO_WORK_TRAIN;
   described.partition = work.partition;
-  described.round = work.evaluates ? work.version : work.round.round;
+  described.round = work.evaluates() ? work.version : work.round.round;
   described.epoch = work.epoch;
-  described.steps = work.steps() ? 1 : 0;
-  described.restarts = experiment.block.reset_local_state ? 1 : 0;
-  if (work.steps() && described.restarts == 0) {
-    described.steps_before = (work.round.step - 1) * experiment.sync.block;
-  }
   described.samples = work.samples.size();
   described.minibatch =
-      work.evaluates ? experiment.evaluation.minibatch : experiment.sync.minibatch;
-  described.position = work.round.first_sample;
+      work.evaluates() ? experiment.evaluation.minibatch : experiment.sync.minibatch;
   described.seed =
       Rng(experiment.job.seed, RngPurpose::kOwnModel, static_cast<uint64_t>(described.round),
-          static_cast<uint64_t>(work.partition), work.evaluates ? 1 : 0)
+          static_cast<uint64_t>(work.partition), static_cast<uint64_t>(SeedStream(work.kind)))
           .NextUint64();
+  if (work.evaluates()) return described;
+  described.steps = work.steps() ? 1 : 0;
+  described.ahead = work.kind == CallerWork::Kind::kAhead ? 1 : 0;
+  described.restarts = work.restarts ? 1 : 0;
+  described.keeps_state = work.keeps_state ? 1 : 0;
+  described.steps_before = work.steps_before;
+  described.position = StepPosition(experiment, work.round, work.first_minibatch);
   return described;
 }
 

@@ -120,11 +120,16 @@ typedef struct {
    * the weights at the end. 0: set the mean gradient over the samples, which is stepped on the
    * servers. */
   int32_t steps;
+  /* 1: the first minibatches of the partition's next block, trained while the last block is
+   * exchanged (sync.overlap); it begins from the weights that the last block has ended at. A later
+   * work is the rest of that block. Its metrics are not counted. */
+  int32_t ahead;
   int32_t restarts;     /* 1: the program's optimiser starts without state */
-  int64_t steps_before; /* minibatches of the partition's earlier blocks; 0 if it restarts */
+  int32_t keeps_state;  /* 1: its state at the end is to be handed in (kumo_worker_set_state) */
+  int64_t steps_before; /* minibatches behind the state that it starts with; 0 if it restarts */
   int64_t samples;
   int64_t minibatch; /* samples of a minibatch; the last one may be smaller */
-  int64_t position;  /* samples of the whole job before this round */
+  int64_t position;  /* samples of the whole job before the first minibatch */
   uint64_t seed;     /* for random numbers: of the job's seed, the round and the partition */
 } kumo_work;
 
@@ -139,13 +144,15 @@ kumo_status kumo_worker_next(kumo_worker* worker, int32_t timeout_ms, kumo_work*
 kumo_status kumo_worker_samples(kumo_worker* worker, int64_t* indices);
 /* The rate of the experiment's learning-rate schedule for minibatch 0, 1, ... of a block. */
 kumo_status kumo_worker_learning_rate(kumo_worker* worker, int64_t minibatch, float* rate);
-/* Reads a tensor (by its place in the options) of the weights to start from, or to evaluate. */
+/* Reads a tensor (by its place in the options) of the weights to start from, or to evaluate; after
+ * kumo_worker_set what was set. */
 kumo_status kumo_worker_get(kumo_worker* worker, int32_t tensor, float* to);
 /* Hands in a tensor of a trained block. work.steps = 1: its weights. 0: its mean gradient; of
  * KUMO_TENSOR_STATISTICS the new values. KUMO_TENSOR_FROZEN need not be set. */
 kumo_status kumo_worker_set(kumo_worker* worker, int32_t tensor, const float* from);
 /* Number of state arrays of the program's optimiser that a partition carries from block to block
- * (block.reset_local_state = false); 0: none. Of any time. */
+ * (block.reset_local_state = false) or from steps ahead to the rest of their block (sync.overlap);
+ * 0: none. Of any time. */
 kumo_status kumo_worker_states(kumo_worker* worker, int32_t* count);
 /* Reads and hands in one of them for a trained tensor. The arrays of a partition are zero at first.
  */

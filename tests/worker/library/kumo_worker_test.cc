@@ -316,6 +316,76 @@ TEST_F(KumoWorkerTest, BlocksContributeTheWayOfTheWeightsAndCarryTheOptimisersSt
   EXPECT_EQ(evaluated_.size(), 0u);
 }
 
+// By one worker, whose block moves each weight by -1 a minibatch: where it begins follows from the
+// formulas of block_weights.h.
+TEST_F(KumoWorkerTest, TheNextBlockBeginsDuringTheExchange) {
+  Set("sync.mode", "block");
+  Set("sync.minibatch", "2");
+  Set("sync.block", "2");
+  Set("sync.overlap", "1");
+  Set("block.rule", "average");
+  Set("optimiser.type", "momentum");
+  Set("schedule.type", "step");
+  Set("schedule.unit", "sample");
+  Set("schedule.step", "4");
+  ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
+  int32_t states = 0;
+  ASSERT_EQ(kumo_worker_states(worker_, &states), KUMO_OK);
+  ASSERT_EQ(states, 1);
+  // An epoch's rounds have 8, 8 and 6 samples: 2 minibatches of each partition, the first one ahead
+  // but in the epoch's first round.
+  std::map<int64_t, std::multiset<int64_t>> seen;  // by epoch
+  std::map<int, float> last;                       // by partition: where its last work ended
+  std::set<uint64_t> seeds;
+  float version = 1;  // of the first weight, as the servers have it
+  int64_t closed = 0;
+  Run([&](const kumo_work& work) {
+    const bool begun = work.round % 3 != 0 && work.ahead == 0;
+    const std::vector<int64_t> samples = Samples(work);
+    seen[work.epoch].insert(samples.begin(), samples.end());
+    EXPECT_TRUE(seeds.insert(work.seed).second);
+    EXPECT_EQ(work.steps, 1);
+    EXPECT_EQ(work.samples, work.ahead || (begun && work.round % 3 == 1) ? 2 : begun ? 1 : 4);
+    EXPECT_EQ(work.restarts, begun ? 0 : 1);
+    EXPECT_EQ(work.steps_before, begun ? 1 : 0);
+    EXPECT_EQ(work.keeps_state, work.ahead);
+    EXPECT_EQ(work.position, work.epoch * kSamples + work.round % 3 * 8 + (begun ? 4 : 0));
+    float rate = 0;
+    EXPECT_EQ(kumo_worker_learning_rate(worker_, 0, &rate), KUMO_OK) << kumo_error();
+    EXPECT_FLOAT_EQ(rate, static_cast<float>(0.25 * std::pow(0.1, work.position / 4)));
+    std::vector<float> state(6);
+    EXPECT_EQ(kumo_worker_get_state(worker_, 0, 0, state.data()), KUMO_OK) << kumo_error();
+    if (begun) {
+      EXPECT_EQ(state[5], static_cast<float>(work.round));
+    }
+    state.assign(6, static_cast<float>(work.round));
+    EXPECT_EQ(kumo_worker_set_state(worker_, 0, 0, state.data()), KUMO_OK) << kumo_error();
+    // Both partitions move alike, by 2 in each round.
+    if (work.ahead == 0 && work.round > closed) {
+      closed = work.round;
+      version = 1 - 2 * static_cast<float>(closed);
+    }
+    std::vector<float> weight = Get(0, 6);
+    if (work.ahead != 0) {
+      EXPECT_EQ(weight[0], last[work.partition]) << work.round;  // y
+    } else {
+      EXPECT_EQ(weight[0], version - (begun ? 1 : 0)) << work.round;  // s + (z - y)
+    }
+    for (float& number : weight) number -= static_cast<float>((work.samples + 1) / 2);
+    last[work.partition] = weight[0];
+    Set(0, weight);
+    EXPECT_EQ(Get(0, 6), weight);
+    Set(1, Get(1, 2));
+    Set(2, Get(2, 2));
+    EXPECT_EQ(Finish(0), KUMO_OK) << kumo_error();
+  });
+  ASSERT_EQ(seen.size(), 2u);
+  for (const auto& [epoch, samples] : seen) {
+    EXPECT_EQ(samples.size(), static_cast<size_t>(kSamples)) << epoch;
+    EXPECT_EQ(std::set(samples.begin(), samples.end()).size(), samples.size()) << epoch;
+  }
+}
+
 TEST_F(KumoWorkerTest, APartitionWithoutSamplesIsNotAskedFor) {
   Set("sync.mode", "gradient");
   Set("sync.partitions", "4");
