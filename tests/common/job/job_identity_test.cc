@@ -189,6 +189,10 @@ TEST(CheckHello, NamesDataOfOtherContents) {
   other.train.name = other.validation.name = "/here";
   EXPECT_TRUE(
       CheckHello(HelloOf(SomeExperiment(), other), IdentityOf(SomeExperiment()), ours).ok());
+  // Of a program, which knows no hash.
+  other.train = other.validation = {0, "samples of a program"};
+  EXPECT_TRUE(
+      CheckHello(HelloOf(SomeExperiment(), other), IdentityOf(SomeExperiment()), ours).ok());
 }
 
 TEST(CheckHello, AServerHasToBeOneOfTheList) {
