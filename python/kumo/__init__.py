@@ -18,13 +18,24 @@ trained where, and survive the loss of workers:
 
 job.conf says `worker.command = python3 train.py`, and `kumo launch job.conf --workers 4` starts servers
 and workers. docs/pytorch.md is the guide.
+
+    Worker            takes part in a job: blocks(), leave()
+    Block, Work       what a worker computes: minibatches(), add()
+    Metric            a figure of the job
+    ArrayModel, Tree  models of numpy arrays and of JAX pytrees, in the place of a torch.nn.Module
+    load_state_dict   the weights of a checkpoint
+    export            the same, written into a file
+    KumoError         what goes wrong, and what to do
 """
 from ._arrays import ArrayModel
+from ._checkpoints import export, load_state_dict
 from ._library import KumoError, library as _shared_library
-from ._worker import Block, Metric, Work, Worker, load_state_dict
+from ._tree import Tree
+from ._worker import Block, Metric, Work, Worker
 
 __version__: str = _shared_library.kumo_library_version().decode()
-__all__ = ["ArrayModel", "Block", "KumoError", "Metric", "Work", "Worker", "load_state_dict"]
-for _one in (ArrayModel, Block, KumoError, Metric, Work, Worker, load_state_dict):
-    _one.__module__ = "kumo"
+__all__ = ["ArrayModel", "Block", "KumoError", "Metric", "Tree", "Work", "Worker", "export",
+           "load_state_dict"]
+for _one in __all__:
+    globals()[_one].__module__ = "kumo"
 del _one

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from . import _library as c
 class ArrayModel:
     """The tensors of a model as numpy arrays, which the program changes in place.
 
-    weights: float32 or float64 arrays of any shape, by name, in the same order in every worker.
+    weights: float arrays of any shape, by name, in the same order in every worker.
     gradients: of the trained ones, likewise, for rounds whose block has `mode == "gradients"`; the
       program writes the mean gradient over the block's samples into them. They are made if they are not
       given, and are zero at the start of such a block.
+    states: arrays of the program's optimizer, such as momentum: for each of them a mapping of the trained
+      weights' names to arrays of their shapes. They are zero at the start of each block, or with
+      block.reset_local_state = false as at the end of the partition's last block. block.steps_before
+      counts the minibatches behind them.
     undecayed: names of trained tensors without weight decay, for updates on the servers.
     statistics: names of tensors that are averaged over the partitions instead of trained.
     frozen: names of tensors that never change.
@@ -26,58 +30,103 @@ class ArrayModel:
 
     def __init__(self, weights: Mapping[str, np.ndarray],
                  gradients: Mapping[str, np.ndarray] | None = None, *,
-                 undecayed: Collection[str] = (), statistics: Collection[str] = (),
-                 frozen: Collection[str] = ()):
+                 states: Sequence[Mapping[str, np.ndarray]] = (), undecayed: Collection[str] = (),
+                 statistics: Collection[str] = (), frozen: Collection[str] = ()):
         self.weights = dict(weights)
+        self.states = [dict(state) for state in states]
+        for name, array in self.weights.items():
+            if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+                raise c.KumoError(f"tensor {name} is a {_described(array)}; give a numpy array of floats, "
+                                  "and for a pytree of JAX arrays a kumo.Tree")
         kinds = {c.UNDECAYED: undecayed, c.STATISTICS: statistics, c.FROZEN: frozen}
         for names in kinds.values():
             if unknown := set(names) - set(self.weights):
-                raise ValueError(f"the model has no tensor {sorted(unknown)[0]!r}; it has "
-                                 f"{', '.join(self.weights)}")
+                raise c.KumoError(f"the model has no tensor {sorted(unknown)[0]!r}; it has "
+                                  f"{', '.join(self.weights)}")
         self._kinds = {name: next((kind for kind, names in kinds.items() if name in names), c.WEIGHTS)
                        for name in self.weights}
-        trained = [name for name in self.weights if self._kinds[name] in (c.WEIGHTS, c.UNDECAYED)]
+        self._trained = [name for name in self.weights if self._kinds[name] in (c.WEIGHTS, c.UNDECAYED)]
         self.gradients = dict(gradients) if gradients is not None else {
-            name: np.zeros_like(self.weights[name]) for name in trained}
-        for name in trained:
-            if np.shape(self.gradients.get(name)) != np.shape(self.weights[name]):
-                raise ValueError(f"the gradient of {name} has another shape than the tensor, "
-                                 f"{np.shape(self.weights[name])}")
+            name: np.zeros_like(self.weights[name]) for name in self._trained}
+        for what, arrays in [("gradient", self.gradients), *(("state", state) for state in self.states)]:
+            for name in self._trained:
+                if np.shape(arrays.get(name)) != np.shape(self.weights[name]):
+                    raise c.KumoError(f"the {what} of {name} is missing, or has another shape than the "
+                                      f"tensor, {np.shape(self.weights[name])}")
 
-    # What Worker needs of a model.
+
+class Arrays:
+    """An ArrayModel as Worker needs it."""
 
     how_to_give_gradients = "write it into the arrays of model.gradients"
     device = "cpu"
-    optimizer_states = 0
+
+    def __init__(self, model: ArrayModel):
+        self.model = model
+
+    @property
+    def optimizer_states(self) -> int:
+        return len(self.model.states)
 
     def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
-        return [(name, np.shape(array), self._kinds[name]) for name, array in self.weights.items()]
+        return [(name, np.shape(array), self.model._kinds[name]) for name, array in self.model.weights.items()]
 
     def shape(self, name: str) -> tuple[int, ...]:
-        return np.shape(self.weights[name])
+        return np.shape(self.model.weights[name])
+
+    def is_narrow(self, name: str) -> bool:
+        return self.model.weights[name].dtype.itemsize < 4
+
+    def check(self) -> None:
+        if self.model.weights.keys() != self.model._kinds.keys():
+            raise c.KumoError(f"the model has the tensors {', '.join(self.model.weights)}, but had "
+                              f"{', '.join(self.model._kinds)} when its Worker was made")
 
     def export_weights(self, name: str) -> np.ndarray:
-        return np.asarray(self.weights[name], np.float32, "C")
+        return np.asarray(self.model.weights[name], np.float32, "C")
 
     def export_gradient(self, name: str) -> np.ndarray:
-        return np.asarray(self.gradients[name], np.float32, "C")
+        return np.asarray(self.model.gradients[name], np.float32, "C")
 
     def load(self, name: str, read) -> None:
-        array = self.weights[name]
-        numbers = np.empty(array.shape, np.float32)
-        read(numbers.ctypes.data)
-        array[...] = numbers
+        _load(self.model.weights[name], read)
+
+    def loaded(self) -> None:
+        pass
 
     def seed(self, seed: int) -> None:
         random.seed(seed)
         np.random.seed(seed % 2**32)
 
     def begin_block(self, read_state, steps_before: int) -> None:
-        for gradient in self.gradients.values():
+        for gradient in self.model.gradients.values():
             gradient[...] = 0
+        for i, state in enumerate(self.model.states):
+            for name in self.model._trained:
+                if read_state is None:
+                    state[name][...] = 0
+                else:
+                    _load(state[name], lambda address, i=i, name=name: read_state(name, i, address))
 
     def end_block(self, write_state) -> None:
-        pass
+        for i, state in enumerate(self.model.states):
+            for name in self.model._trained:
+                write_state(name, i, np.asarray(state[name], np.float32, "C"))
 
     def evaluating(self):
         return contextlib.nullcontext()
+
+
+def _load(array: np.ndarray, read) -> None:
+    """Fills an array by read(address), which writes float32 numbers in row-major order."""
+    if array.dtype == np.float32 and array.flags.c_contiguous:
+        read(array.ctypes.data)
+        return
+    numbers = np.empty(array.shape, np.float32)
+    read(numbers.ctypes.data)
+    array[...] = numbers
+
+
+def _described(value) -> str:
+    kind = type(value).__module__.split(".")[0] + "." + type(value).__name__
+    return f"{kind} of {value.dtype}" if hasattr(value, "dtype") else kind

@@ -47,7 +47,8 @@ class Options(ctypes.Structure):
 class Work(ctypes.Structure):
     _fields_ = [("kind", ctypes.c_int32), ("partition", ctypes.c_int32),
                 ("round", ctypes.c_int64), ("epoch", ctypes.c_int64), ("steps", ctypes.c_int32),
-                ("restarts", ctypes.c_int32), ("steps_before", ctypes.c_int64),
+                ("ahead", ctypes.c_int32), ("restarts", ctypes.c_int32), ("keeps_state", ctypes.c_int32),
+                ("steps_before", ctypes.c_int64),
                 ("samples", ctypes.c_int64), ("minibatch", ctypes.c_int64), ("position", ctypes.c_int64),
                 ("seed", ctypes.c_uint64)]
 

@@ -23,26 +23,44 @@ class TorchModel:
 
     def __init__(self, module: torch.nn.Module, optimizer: torch.optim.Optimizer | None):
         self.module, self.optimizer = module, optimizer
-        self._tensors: dict[str, torch.Tensor] = {}
+        self._tensors = _tensors_of(module)
         self._kinds: dict[str, int] = {}
-        for name, parameter in module.named_parameters():
-            kind = c.UNDECAYED if parameter.ndim <= 1 else c.WEIGHTS
-            self._add(name, parameter, kind if parameter.requires_grad else c.FROZEN)
-        stored = module.state_dict().keys()
-        for name, buffer in module.named_buffers():
-            if name in stored and buffer.is_floating_point():
-                self._add(name, buffer, c.STATISTICS)
+        for name, tensor in self._tensors.items():
+            if not isinstance(tensor, torch.nn.Parameter):
+                self._kinds[name] = c.STATISTICS
+            elif not tensor.requires_grad:
+                self._kinds[name] = c.FROZEN
+            else:
+                self._kinds[name] = c.UNDECAYED if tensor.ndim <= 1 else c.WEIGHTS
         if not any(kind in (c.WEIGHTS, c.UNDECAYED) for kind in self._kinds.values()):
-            raise ValueError("the model has no parameter that requires a gradient")
+            raise c.KumoError("the model has no parameter that requires a gradient")
+        own = {id(parameter) for parameter in module.parameters()}
+        if optimizer is not None:
+            others = [p for group in optimizer.param_groups for p in group["params"] if id(p) not in own]
+            if others:
+                raise c.KumoError(f"the optimizer steps {len(others)} parameters that the model does not "
+                                  f"have, one of shape {list(others[0].shape)}; make the optimizer of "
+                                  "model.parameters(), after the model has its last form")
         self._states = _states_of(optimizer)
-        self._parameters = [id(parameter) for parameter in module.parameters()]
 
-    def _add(self, name: str, tensor: torch.Tensor, kind: int) -> None:
-        if not tensor.is_floating_point():
-            raise ValueError(f"parameter {name} is of {tensor.dtype}; float32 is exchanged")
-        if tensor.numel() == 0:
-            return
-        self._tensors[name], self._kinds[name] = tensor, kind
+    def check(self) -> None:
+        """Errors name the first change of the model since its Worker was made. Buffers may be replaced."""
+        now = _tensors_of(self.module)
+        for name in self._tensors.keys() | now.keys():
+            before, after = self._tensors.get(name), now.get(name)
+            change = None
+            if before is None:
+                change = "is new"
+            elif after is None:
+                change = "is gone"
+            elif isinstance(before, torch.nn.Parameter) and before is not after:
+                change = "has been replaced"
+            elif tuple(before.shape) != tuple(after.shape):
+                change = f"is of shape {list(after.shape)} instead of {list(before.shape)}"
+            if change is not None:
+                raise c.KumoError(f"tensor {name} of the model {change} since the Worker was made; change "
+                                  "the model before that")
+        self._tensors = now
 
     @property
     def device(self) -> str:
@@ -58,6 +76,9 @@ class TorchModel:
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(self._tensors[name].shape)
 
+    def is_narrow(self, name: str) -> bool:
+        return self._tensors[name].element_size() < 4
+
     def export_weights(self, name: str) -> torch.Tensor:
         return _on_host(self._tensors[name])
 
@@ -71,6 +92,9 @@ class TorchModel:
     def load(self, name: str, read) -> None:
         _load(self._tensors[name], read)
 
+    def loaded(self) -> None:
+        pass
+
     def seed(self, seed: int) -> None:
         random.seed(seed)
         np.random.seed(seed % 2**32)
@@ -78,9 +102,6 @@ class TorchModel:
 
     def begin_block(self, read_state, steps_before: int) -> None:
         """read_state: None if the optimizer starts without state; else reads array i of a tensor."""
-        if [id(parameter) for parameter in self.module.parameters()] != self._parameters:
-            raise c.KumoError("the model has other parameters than when its Worker was made; change it "
-                              "before that")
         self.module.train()
         self.module.zero_grad(set_to_none=True)
         if self.optimizer is None:
@@ -117,6 +138,20 @@ class TorchModel:
         with torch.no_grad():
             yield
         self.module.train()
+
+
+def _tensors_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The tensors that are exchanged: parameters, then floating-point buffers."""
+    tensors: dict[str, torch.Tensor] = {}
+    for name, parameter in module.named_parameters():
+        if not parameter.is_floating_point():
+            raise c.KumoError(f"parameter {name} is of {parameter.dtype}; float32 is exchanged")
+        tensors[name] = parameter
+    stored = module.state_dict().keys()
+    for name, buffer in module.named_buffers():
+        if name in stored and buffer.is_floating_point():
+            tensors[name] = buffer
+    return {name: tensor for name, tensor in tensors.items() if tensor.numel() > 0}
 
 
 class _States:

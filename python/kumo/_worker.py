@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from . import _library as c
-from ._arrays import ArrayModel
+from ._arrays import ArrayModel, Arrays
 from ._library import KumoError
+from ._tree import Tree, TreeModel
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,13 @@ class Work:
     samples: their number.
     """
 
+    _what = "validation slice"
+
     def __init__(self, worker: Worker, work: c.Work):
         self._worker, self._work = worker, work
         self.partition, self.round, self.epoch = work.partition, work.round, work.epoch
         self.samples: int = work.samples
+        self._place = f"{self._what} of round {self.round}, partition {self.partition}"
         # Asked for before the caller's code runs: the job may end while that computes.
         self._indices = np.empty(self.samples, np.int64)
         worker._check(c.library.kumo_worker_samples(
@@ -84,21 +88,40 @@ class Work:
         samples: their number. means: of each metric of the worker, the mean over these samples: a
         number, or a tensor of one element, which is read at the end of the block only.
         """
+        self._worker._check_process()
         if set(means) != set(self._means):
             raise KumoError(f"add() takes the metrics {', '.join(self._means)}, not "
                             f"{', '.join(means) or 'none'}; Worker(metrics=...) declares them")
+        if int(samples) < 1:
+            raise KumoError(f"add(samples={samples}): samples is the number of samples of the means, at "
+                            "least 1")
+        for name, mean in means.items():
+            if (shape := tuple(getattr(mean, "shape", ()))) and np.prod(shape) != 1:
+                raise KumoError(f"add({name}=...) got an array of shape {list(shape)}; give its mean over "
+                                f"the {samples} samples, one number")
         self._added += int(samples)
         for name, mean in means.items():
             self._means[name].append((mean.detach() if hasattr(mean, "detach") else mean, int(samples)))
 
     def _finish(self) -> None:
-        place = f"round {self.round}, partition {self.partition}"
         if self._added != self.samples:
-            raise KumoError(f"{place}: {self._added} of {self.samples} samples were reported; go through "
-                            "all minibatches() and call add() once for each")
+            raise KumoError(f"{self._place}: {self._added} of {self.samples} samples were reported; go "
+                            "through all minibatches() and call add() once for each")
         sums = [self._worker._total(means) for means in self._means.values()]
+        for name, total in zip(self._means, sums):
+            if not np.isfinite(total):
+                raise KumoError(f"{self._place}: {name} is {self._first_bad(name)}; a lower learning rate, "
+                                "or clipped gradients, may help", exit_code=78)
         self._worker._check(c.library.kumo_worker_finish(
             self._worker._handle, (ctypes.c_double * len(sums))(*sums), len(sums)))
+
+
+    def _first_bad(self, name: str) -> str:
+        means = [(float(mean), samples) for mean, samples in self._means[name]]
+        for i, (mean, _) in enumerate(means):
+            if not np.isfinite(mean):
+                return f"{mean} in minibatch {i}"
+        return f"too large: {max(abs(mean) for mean, _ in means)}"
 
 
 class Block(Work):
@@ -108,14 +131,24 @@ class Block(Work):
       contribution. "gradients": the mean gradient over all samples is the contribution, and the servers
       step; the block is one minibatch, and what the optimizer does to the weights is dropped. A loop of
       zero_grad, backward, step is right for both.
-    position: samples of the whole job before this round.
+    ahead: whether these are the first minibatches of the partition's next block, which are trained while
+      the last block is exchanged (sync.overlap). The model then has the weights at which that block has
+      ended; the rest of this block comes later. The metrics of these minibatches are not counted.
+    position: samples of the whole job before the block's first minibatch here.
     learning_rates: the rates of the experiment's [schedule], by minibatch.
+    steps_before: minibatches behind the state with which the optimizer begins; 0 if it has none.
+    seed: for random numbers of this block, below 2**32; random, numpy and torch are seeded already.
     """
+
+    _what = "block"
 
     def __init__(self, worker: Worker, work: c.Work):
         super().__init__(worker, work)
         self.mode: str = "weights" if work.steps else "gradients"
+        self.ahead: bool = bool(work.ahead)
         self.position: int = work.position
+        self.steps_before: int = work.steps_before
+        self.seed: int = work.seed % 2**32
         self.learning_rates: list[float] = []
         for minibatch in range(self.minibatch_count):
             rate = ctypes.c_float()
@@ -137,10 +170,11 @@ class Worker:
 
     experiment: the experiment file of a worker that is started by hand. Below `kumo launch` the file that
       it was given counts.
-    model: a torch.nn.Module, an ArrayModel, or a dict of numpy arrays. Its values are the initial weights
-      of a new job (those of the worker that holds partition 0 count).
+    model: a torch.nn.Module, an ArrayModel, a dict of numpy arrays, or a Tree of JAX arrays. Its values are
+      the initial weights of a new job (those of the worker that holds partition 0 count).
     optimizer: the torch optimizer of the module. Its state is cleared before each block, or with
-      block.reset_local_state = false carried from block to block by partition.
+      block.reset_local_state = false carried from block to block by partition; with sync.overlap it is
+      carried from the minibatches ahead to the rest of their block in any case.
     train_samples, validation_samples: sizes of the data sets; the same in every worker.
     metrics: names, or Metric objects; the first one is the loss.
     settings: "section.key=value" each, over those of the file.
@@ -158,6 +192,9 @@ class Worker:
                  metrics: Sequence[str | Metric] = ("loss",), settings: Sequence[str] = (),
                  name: str | None = None, seed: bool = True):
         self._handle = ctypes.c_void_p()
+        self._pid = os.getpid()
+        if os.environ.get("KUMO_WORKER_NAME"):
+            _report_exceptions()
         self._model = _adapted(model, optimizer)
         self._seeds = seed
         self._validates = validation_samples > 0
@@ -177,9 +214,7 @@ class Worker:
             tensors_count=len(self._places), metrics=_described_metrics(declared),
             metrics_count=len(declared), train_samples=train_samples,
             validation_samples=validation_samples)
-        if os.environ.get("KUMO_WORKER_NAME"):
-            _report_exceptions()
-        self._pid, self._terminated = os.getpid(), False
+        self._terminated = False
         c.check(c.library.kumo_worker_open(ctypes.byref(options), ctypes.byref(self._handle)))
         atexit.register(self.close)
         Worker._opened = self
@@ -209,9 +244,9 @@ class Worker:
             have = self._model.optimizer_states
             self.close()
             raise KumoError(
-                f"block.reset_local_state = false: optimiser.type carries {count.value} arrays for each "
-                f"weight, but the optimizer of this program has {have}; set optimiser.type to an "
-                "optimiser like it, or block.reset_local_state = true")
+                f"the optimizer's state goes on from block to block (block.reset_local_state = false, or "
+                f"sync.overlap), and optimiser.type carries {count.value} arrays for each weight, but the "
+                f"optimizer of this program has {have}; set optimiser.type to an optimiser like it")
         return count.value
 
     # --- The loop.
@@ -228,8 +263,11 @@ class Worker:
 
         Raises KumoError if the worker is refused, the job fails or stops, or the servers are gone.
         """
+        self._check_process()
+        if not self._handle:
+            raise KumoError("the worker is closed: use it inside its with statement")
         if self._validates and evaluate is None:
-            raise ValueError("validation_samples is not 0: call blocks(evaluate) with a function that "
+            raise KumoError("validation_samples is not 0: call blocks(evaluate) with a function that "
                              "evaluates a slice of the validation set")
         while (work := self._next()) is not None:
             try:
@@ -245,6 +283,7 @@ class Worker:
 
     def leave(self) -> None:
         """Asks to leave the job without loss. Go on with the loop, which then ends soon."""
+        self._check_process()
         self._check(c.library.kumo_worker_leave(self._handle))
 
     def close(self) -> None:
@@ -260,20 +299,31 @@ class Worker:
     def __exit__(self, kind, value, trace) -> None:
         if self._handle and self._current is not None:
             work = self._current
-            place = f"round {work.round}, partition {work.partition}"
+            place = work._place
             if value is None:
                 print(f"kumo: {place}: the loop over blocks() was left, and its block is given back; call "
                       "leave() and go on to leave without loss", file=sys.stderr)
                 reason = f"{place}: the program left its loop"
             else:
-                reason = f"{place}: " + "".join(traceback.format_exception_only(kind, value)).strip()
+                reason = _text_of(value)
+                if not reason.startswith(place):
+                    reason = f"{place}: {reason}"
             # A misuse of this package would be the same on other workers.
             same = isinstance(value, KumoError) and value.exit_code == 78
             c.library.kumo_worker_fail(self._handle, c.FAILED_PRECONDITION if same else c.UNAVAILABLE,
                                        reason.encode())
         self.close()
 
+    def __reduce__(self):
+        raise KumoError("a Worker cannot be sent to another process, such as one of a DataLoader; give that "
+                        "process the indices of block.minibatches() only")
+
     # --- Parts.
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._pid:
+            raise KumoError("this process was forked from the one that opened the Worker, as those of a "
+                            "DataLoader are; use the Worker in that process only")
 
     def _check(self, status: int) -> None:
         if status == c.ABORTED:
@@ -312,10 +362,25 @@ class Worker:
                             f"{list(self._shapes[name])} when the Worker was made")
 
     def _load(self) -> None:
+        self._model.check()
         for name, place in self._places.items():
             self._check_shape(name, self._model.shape(name))
-            self._model.load(name, lambda address, place=place: self._check(
-                c.library.kumo_worker_get(self._handle, place, c.floats(address))))
+            self._model.load(name, lambda address, place=place: self._get(place, address))
+        self._model.loaded()
+
+    def _get(self, place: int, address: int) -> None:
+        self._check(c.library.kumo_worker_get(self._handle, place, c.floats(address)))
+
+    def _note_rounding(self) -> None:
+        """Tensors of 16 bits begin a block rounded. The way from there is what they contribute: else a
+        block would move the weights on the servers to numbers of 16 bits, and small steps were lost."""
+        self._rounding: dict[str, np.ndarray] = {}
+        for name in self._trained:
+            if not self._model.is_narrow(name):
+                continue
+            exact = np.empty(self._shapes[name], np.float32)
+            self._get(self._places[name], exact.ctypes.data)
+            self._rounding[name] = exact - np.asarray(self._model.export_weights(name))
 
     def _begin(self, block: Block, work: c.Work) -> None:
         self._current = block
@@ -324,6 +389,8 @@ class Worker:
         def read_state(name, i, address):
             self._check(c.library.kumo_worker_get_state(self._handle, i, self._places[name],
                                                         c.floats(address)))
+        if work.steps:
+            self._note_rounding()
         carries = work.steps and self._states > 0 and not work.restarts
         self._model.begin_block(read_state if carries else None, work.steps_before)
         if self._seeds:
@@ -338,6 +405,7 @@ class Worker:
             self._check_shape(name, values.shape)
             self._check(c.library.kumo_worker_set_state(self._handle, i, self._places[name],
                                                         c.floats(_address(values))))
+        self._model.check()
         trained = set(self._trained)
         without = []
         moves = bool(work.steps)
@@ -345,7 +413,10 @@ class Worker:
             if name in self._frozen:
                 continue
             if work.steps or name not in trained:
-                set_tensor(name, self._model.export_weights(name))
+                values = self._model.export_weights(name)
+                if work.steps and name in self._rounding:
+                    values = np.asarray(values) + self._rounding[name]
+                set_tensor(name, values)
             elif (gradient := self._model.export_gradient(name)) is not None:
                 set_tensor(name, gradient)
                 moves = moves or bool(gradient.any())
@@ -353,12 +424,12 @@ class Worker:
                 without.append(name)
         # Later gradients may well be zero, as those of a hinge loss.
         if len(without) == len(trained) or not (moves or self._has_gradients):
-            raise KumoError(f"round {block.round}, partition {block.partition}: no parameter has a gradient "
-                            f"at the end of the block; {self._model.how_to_give_gradients}")
+            raise KumoError(f"{block._place}: no parameter has a gradient at the end of the block; "
+                            f"{self._model.how_to_give_gradients}")
         self._has_gradients = True
         for name in without:  # a parameter that the loss does not depend on
             set_tensor(name, np.zeros(self._shapes[name], np.float32))
-        if work.steps and self._states > 0 and not work.restarts:
+        if work.keeps_state:
             self._model.end_block(set_state)
         block._finish()
         self._current = None
@@ -381,16 +452,18 @@ class Worker:
 
 
 def _adapted(model: Any, optimizer: Any):
-    if isinstance(model, ArrayModel):
-        return model
     if isinstance(model, dict):
-        return ArrayModel(model)
+        model = ArrayModel(model)
+    if isinstance(model, (ArrayModel, Tree)):
+        if optimizer is not None:
+            raise KumoError(f"a {type(model).__name__} has the optimizer's arrays itself; give no optimizer")
+        return Arrays(model) if isinstance(model, ArrayModel) else TreeModel(model)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
         from ._torch import TorchModel
         return TorchModel(model, optimizer)
-    raise TypeError(f"the model is a {type(model).__name__}; give a torch.nn.Module, a kumo.ArrayModel, or "
-                    "a dict of numpy arrays")
+    raise KumoError(f"the model is a {type(model).__name__}; give a torch.nn.Module, a dict of numpy arrays, "
+                    "a kumo.ArrayModel, or a kumo.Tree of JAX arrays")
 
 
 def _address(values: Any) -> int:
@@ -405,13 +478,18 @@ def _described_metrics(metrics: Sequence[Metric]):
     return fields
 
 
+def _text_of(error: BaseException) -> str:
+    if isinstance(error, KumoError):
+        return str(error)
+    return "".join(traceback.format_exception_only(type(error), error)).strip()
+
+
 def _report_exceptions() -> None:
     """Below `kumo launch`, an exception ends the process with its exit code, and with its text in the
     termination log, which the launcher quotes."""
     def report(kind, value, trace):
         sys.__excepthook__(kind, value, trace)
-        text = str(value) if isinstance(value, KumoError) else (
-            "".join(traceback.format_exception_only(kind, value)).strip())
+        text = _text_of(value)
         if log := os.environ.get("KUMO_TERMINATION_LOG"):
             try:
                 with open(log, "w", encoding="utf-8") as file:
@@ -425,27 +503,3 @@ def _report_exceptions() -> None:
             sys.stderr.flush()
             os._exit(value.exit_code)
     sys.excepthook = report
-
-
-def load_state_dict(folder: str | os.PathLike) -> dict[str, Any]:
-    """The weights of a checkpoint by their names, as `module.load_state_dict` takes them.
-
-    folder: a checkpoint's folder, or the output folder of a job, whose newest checkpoint is read.
-    Returns torch tensors if torch is imported, otherwise numpy arrays, of float32 and the tensors'
-    shapes. Buffers that are not exchanged are missing: give strict=False to a module that has such.
-    """
-    weights = ctypes.c_void_p()
-    c.check(c.library.kumo_weights_open(os.fsencode(folder), ctypes.byref(weights)))
-    state: dict[str, Any] = {}
-    torch = sys.modules.get("torch")
-    try:
-        for i in range(c.library.kumo_weights_count(weights)):
-            extents = ctypes.POINTER(ctypes.c_int64)()
-            dimensions = c.library.kumo_weights_shape(weights, i, ctypes.byref(extents))
-            values = np.empty(tuple(extents[:dimensions]), np.float32)
-            c.library.kumo_weights_get(weights, i, c.floats(values.ctypes.data))
-            name = c.library.kumo_weights_name(weights, i).decode()
-            state[name] = values if torch is None else torch.from_numpy(values)
-    finally:
-        c.library.kumo_weights_close(weights)
-    return state

@@ -8,6 +8,12 @@ CASE: what goes wrong, "" for nothing:
   early           the loop over a block's minibatches ends early
   shape           a tensor gets another shape
   nan             a weight becomes infinite
+  loss            a loss is NaN
+  vector          a loss is given for each sample
+  gone            a tensor is taken out of the model
+  fork            a forked process reports a loss
+  second          another worker is made
+  no_evaluation   blocks() gets no function to evaluate with
 """
 import os
 import pathlib
@@ -27,8 +33,11 @@ y = x @ random.normal(size=8).astype(np.float32) + 0.5
 
 weights = {"layer.weight": np.zeros(8, np.float32),
            "layer.bias": np.zeros((), np.float64), "mean": np.zeros(8, np.float32),
-           "frozen": np.arange(5, dtype=np.float32)}
-model = kumo.ArrayModel(weights, undecayed=["layer.bias"], statistics=["mean"], frozen=["frozen"])
+           "frozen": np.arange(5, dtype=np.float32),
+           "half": np.full(3, 0.5, np.float16), "whole": np.full(3, 0.5, np.float32)}
+momentum = {name: np.zeros_like(weights[name]) for name in ("layer.weight", "layer.bias", "half", "whole")}
+model = kumo.ArrayModel(weights, states=[momentum], undecayed=["layer.bias", "half", "whole"],
+                        statistics=["mean"], frozen=["frozen"])
 
 
 def once():
@@ -74,10 +83,31 @@ def evaluate(part):
         part.add(loss=gradients(indices + SAMPLES)[0], samples=len(indices))
 
 
+def misuse(block):
+    if CASE == "vector":
+        block.add(loss=np.zeros(8), samples=8)
+    if CASE == "gone":
+        del model.weights["mean"]
+    if CASE == "second":
+        kumo.Worker(None, model, train_samples=SAMPLES)
+    if CASE == "fork":
+        child = os.fork()
+        if child == 0:
+            try:
+                block.add(loss=0, samples=8)
+            except kumo.KumoError as error:
+                print(error, file=sys.stderr, flush=True)
+                os._exit(0)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        raise kumo.KumoError("the child has ended")
+
+
 train_samples = SAMPLES + (1 if CASE == "samples" and NAME == "worker-1" else 0)
 with kumo.Worker(None, model, train_samples=train_samples, validation_samples=VALIDATION) as worker:
-    for block in worker.blocks(evaluate):
+    for block in worker.blocks(None if CASE == "no_evaluation" else evaluate):
         disturb(block)
+        misuse(block)
         for indices in block.minibatches():
             loss, weight, bias = gradients(indices)
             # Noise, to show that random numbers belong to a block, not to a worker.
@@ -86,14 +116,19 @@ with kumo.Worker(None, model, train_samples=train_samples, validation_samples=VA
                 model.gradients["layer.weight"][...] = weight
                 model.gradients["layer.bias"][...] = bias
             else:
-                weights["layer.weight"] -= block.learning_rate * weight
-                weights["layer.bias"] -= block.learning_rate * bias
+                for name, gradient in (("layer.weight", weight), ("layer.bias", bias)):
+                    momentum[name] *= 0.5
+                    momentum[name] += gradient
+                    weights[name] -= block.learning_rate * momentum[name]
+                # Steps that float16 represents between 0.5 and 1; their mean over partitions it does not.
+                weights["half"] += np.float16(2.0**(block.partition - 11))
+                weights["whole"] += np.float32(2.0**(block.partition - 11))
             weights["mean"][...] = x[indices].mean(axis=0)
-            if CASE == "nan":
-                weights["layer.weight"][2] = np.inf
             if CASE == "shape":
                 model.weights["layer.weight"] = np.zeros(9, np.float32)
-            block.add(loss=loss, samples=len(indices))
+            block.add(loss=float("nan") if CASE == "loss" else loss, samples=len(indices))
             if CASE == "early":
                 break
+        if CASE == "nan":
+            weights["layer.weight"][2] = np.inf
 print("the program ends", file=sys.stderr)

@@ -1,7 +1,9 @@
 """The program of worker.command in worker_test.py for torch: batch normalisation, dropout, a shared and a
-frozen parameter, and AdamW.
+frozen parameter, parameters and a layer of other precisions, a buffer that the model replaces, gradients
+accumulated over two parts of a minibatch, and AdamW.
 
-CASE: as in own_model.py: stop; late_zero_grad: zero_grad() comes after step()."""
+CASE: as in own_model.py: stop; late_zero_grad: zero_grad() comes after step(); replaced: a parameter is
+replaced; others: the optimizer has another model's parameters; loader: a DataLoader's process reports."""
 import os
 import pathlib
 import signal
@@ -29,16 +31,24 @@ class Net(nn.Module):
         self.drop = nn.Dropout(0.1)
         self.frozen = nn.Linear(8, 8)
         self.frozen.requires_grad_(False)
+        self.narrow = nn.Linear(8, 8).to(torch.bfloat16)
         self.last = nn.Linear(8, 1).to(torch.float64)
+        self.register_buffer("seen", torch.zeros(8))
 
     def forward(self, x):
-        x = self.drop(self.norm(self.first(x)).tanh())
-        return self.last(self.frozen(self.second(x)).double()).float()
+        if self.training:
+            self.seen = 0.9 * self.seen + 0.1 * x.mean(0)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            x = self.first(x)
+        x = self.drop(self.norm(x.float()).tanh())
+        x = self.frozen(self.second(x)) + self.narrow(x.to(torch.bfloat16)).float()
+        return self.last(x.double()).float()
 
 
 model = Net()
 before = model.frozen.weight.clone()
-optimizer = torch.optim.AdamW((p for p in model.parameters() if p.requires_grad), lr=0.01)
+stepped = Net() if CASE == "others" else model
+optimizer = torch.optim.AdamW((p for p in stepped.parameters() if p.requires_grad), lr=0.01)
 
 
 def evaluate(part):
@@ -54,15 +64,23 @@ with kumo.Worker(None, model, optimizer, train_samples=SAMPLES, validation_sampl
     for block in worker.blocks(evaluate):
         if CASE == "stop" and block.round == 3 and not pathlib.Path("once").exists():
             pathlib.Path("once").touch()
-            os.kill(os.getppid(), signal.SIGINT)
+            os.kill(int(os.environ["LAUNCHER"]), signal.SIGINT)
+        if CASE == "replaced":
+            model.first.bias = nn.Parameter(torch.zeros(8))
+        if CASE == "loader":
+            class Reporting(torch.utils.data.Dataset):
+                def __getitem__(self, i):
+                    block.add(loss=0, samples=1)
+            list(torch.utils.data.DataLoader(Reporting(), batch_sampler=[[0]], num_workers=1))
         for indices in block.minibatches():
             assert model.training
-            loss = nn.functional.mse_loss(model(x[indices]), y[indices])
             if CASE != "late_zero_grad":
                 optimizer.zero_grad()
-            loss.backward()
+            for part in filter(len, (indices[:4], indices[4:])):
+                loss = nn.functional.mse_loss(model(x[part]), y[part])
+                (loss * (len(part) / len(indices))).backward()
+                block.add(loss=loss, samples=len(part))
             optimizer.step()
             if CASE == "late_zero_grad":
                 optimizer.zero_grad()
-            block.add(loss=loss, samples=len(indices))
 assert torch.equal(before, model.frozen.weight)

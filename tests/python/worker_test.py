@@ -2,129 +2,104 @@
 """Jobs whose workers are Python programs (python/kumo, worker.command), with real processes.
 
   tests/python/worker_test.py --bin DIR      DIR: where kumo and the other programs are
-
-The programs run in the Python that KUMO_ONNX_PYTHON names, which needs numpy, and those with torch in the
-one that KUMO_TORCH_PYTHON names. Tests whose Python lacks what they need are skipped.
 """
-import argparse
-import json
 import os
-import pathlib
 import shutil
 import socket
-import struct
 import subprocess
-import sys
-import tempfile
 import time
-import unittest
 import urllib.error
 import urllib.request
 
-HERE = pathlib.Path(__file__).resolve().parent
-NUMPY = os.environ.get("KUMO_ONNX_PYTHON", sys.executable)
-TORCH = os.environ.get("KUMO_TORCH_PYTHON", sys.executable)
-LIMIT = 120  # seconds; longer than any job here takes on a busy machine
+import python_jobs
+from python_jobs import LIMIT, NUMPY, TORCH, JobTest, numbers, together, warm
 
 
-def has(python, module):
-    return subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
+def options(*settings):
+    return [option for setting in settings for option in ("--set", setting)]
 
 
-class Job:
-    """A job in a folder of its own."""
-
-    def __init__(self, python, program, settings):
-        self.folder = pathlib.Path(tempfile.mkdtemp())
-        lines = [f"worker.command = \"'{python}' '{program}'\"", "output.directory = out", *settings]
-        text = ""
-        for line in lines:
-            section, setting = line.split(".", 1)
-            text += f"[{section}]\n{setting}\n"
-        (self.folder / "job.conf").write_text(text)
-
-    def launch(self, *arguments, **environment):
-        return subprocess.run(
-            [BIN / "kumo", "launch", "job.conf", "--json", *arguments], cwd=self.folder, text=True,
-            capture_output=True, timeout=LIMIT, env={**os.environ, **environment})
-
-    def weights(self, python):
-        """{name: digits of its numbers} of the newest checkpoint."""
-        program = ("import json, kumo; print(json.dumps({name: values.tobytes().hex() for name, values in "
-                   "kumo.load_state_dict('out').items()}))")
-        done = subprocess.run([python, "-c", program], cwd=self.folder, text=True, capture_output=True,
-                              env={**os.environ, "PYTHONPATH": str(BIN.parent / "share/kumo/python")})
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def log(self, name):
-        return (self.folder / "out/logs" / name).read_text()
-
-    def remove(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-class WorkerTest(unittest.TestCase):
-    def job(self, python, program, settings):
-        job = Job(python, HERE / program, settings)
-        self.addCleanup(job.remove)
-        return job
-
-    def ends(self, code, launched):
-        self.assertEqual(launched.returncode, code, launched.stdout + launched.stderr)
-        return json.loads(launched.stdout)
-
+class NumpyTest(JobTest):
     def numpy_job(self, mode="block"):
-        if not has(NUMPY, "numpy"):
-            self.skipTest(f"{NUMPY} has no numpy (KUMO_ONNX_PYTHON names one that has)")
+        self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
         return self.job(NUMPY, "own_model.py", [
             "job.epochs = 3", f"sync.mode = {mode}", "sync.partitions = 3", "sync.minibatch = 8",
             "sync.block = 2", "schedule.learning_rate = 0.05", "cluster.chunk_kib = 2"])
 
+    def run_of(self, workers, case, *settings, mode="block"):
+        """The job, the result of its last launch, and its output of both, with `case`."""
+        job = self.numpy_job(mode)
+        launched = job.launch("--workers", str(workers), *options(*settings), CASE=case)
+        said = launched.stderr
+        if case == "stop":
+            self.ends(75, launched)
+            launched = job.launch("--workers", "1", "--servers", "2", *options(*settings), CASE="")
+        return job, self.ends(0, launched), said
+
     def test_the_weights_do_not_depend_on_workers_kills_and_stops(self):
-        weights = []
-        for workers, case in ((1, ""), (3, "workers"), (2, "stop")):
-            with self.subTest(workers=workers, case=case):
-                job = self.numpy_job()
-                launched = job.launch("--workers", str(workers), CASE=case)
-                if case == "stop":
-                    self.ends(75, launched)
-                    launched = job.launch("--workers", "1", "--servers", "2", CASE="")
-                outcome = self.ends(0, launched)
-                self.assertLess(outcome["figures"]["validation/main/loss"], 0.1)
-                weights.append(job.weights(NUMPY))
-                self.assertEqual(weights[0], weights[-1])
-                if case == "workers":
-                    self.assertIn("worker-0 was killed by SIGKILL", launched.stderr)
-                    self.assertIn("OSError: the data server is away", launched.stderr)
-                    self.assertIn("Traceback", job.log("worker-1.stderr"))
-                    self.assertIn("its program's request: leaves the job", job.log("worker-2.stderr"))
-        self.assertEqual(weights[0]["frozen"], "00000000" "0000803f" "00000040" "00004040" "00008040")
+        self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
+        runs = together(lambda: self.run_of(1, ""), lambda: self.run_of(3, "workers"),
+                        lambda: self.run_of(2, "stop"))
+        weights = [job.weights(NUMPY) for job, _, _ in runs]
+        for (_, outcome, _), own in zip(runs, weights):
+            self.assertLess(outcome["figures"]["validation/main/loss"], 0.1)
+            self.assertEqual(own, weights[0])
+        job, _, said = runs[1]
+        self.assertIn("worker-0 was killed by SIGKILL", said)
+        self.assertIn("OSError: the data server is away", said)
+        self.assertIn("Traceback", job.log("worker-1.stderr"))
+        self.assertIn("its program's request: leaves the job", job.log("worker-2.stderr"))
+        self.assertEqual(numbers(weights[0]["frozen"]), (0, 1, 2, 3, 4))
+        # Weights of float16 keep what their blocks' mean has beyond its precision.
+        for half, whole in zip(numbers(weights[0]["half"]), numbers(weights[0]["whole"])):
+            self.assertGreater(whole, 0.55)
+            self.assertLess(abs(half - whole), 1e-6)
+
+    def test_steps_during_an_exchange_do_not_depend_on_workers_and_stops(self):
+        self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
+        settings = ["sync.block=6", "sync.overlap=1", "sync.fragments=2", "sync.local_share=0.25",
+                    "sync.push_codec=1bit", "block.reset_local_state=false", "job.epochs=4"]
+        runs = together(lambda: self.run_of(1, "", *settings), lambda: self.run_of(3, "stop", *settings))
+        for _, outcome, _ in runs:
+            self.assertLess(outcome["figures"]["validation/main/loss"], 2)
+        self.assertEqual(*[job.weights(NUMPY) for job, _, _ in runs])
 
     def test_gradients_are_stepped_on_the_servers(self):
-        weights = []
-        for workers in (1, 2):
-            job = self.numpy_job("gradient")
-            # Two samples are left in each epoch, for three partitions.
-            outcome = self.ends(0, job.launch("--workers", str(workers), "--set", "optimiser.type=adamw",
-                                              "--set", "sync.minibatch=11"))
+        self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
+        # Two samples are left in each epoch, for three partitions.
+        settings = ["optimiser.type=adamw", "sync.minibatch=11", "sync.overlap=1"]
+        runs = together(*[lambda workers=workers: self.run_of(workers, "", *settings, mode="gradient")
+                          for workers in (1, 2)])
+        for _, outcome, _ in runs:
             self.assertLess(outcome["figures"]["validation/main/loss"], 6)
-            weights.append(job.weights(NUMPY))
-        self.assertEqual(weights[0], weights[1])
+        self.assertEqual(*[job.weights(NUMPY) for job, _, _ in runs])
 
     def test_mistakes_end_the_job_with_their_reason(self):
-        for case, words in (
-                ("samples", "other data: training samples are 20"),
-                ("early", "8 of 16 samples were reported; go through all minibatches()"),
-                ("shape", "tensor layer.weight is of shape [9], but was of shape [8]"),
-                ("nan", "tensor layer.weight has become infinite or not a number")):
+        self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
+        mistakes = {
+            "samples": "other data: training samples are 20",
+            "early": "8 of 16 samples were reported; go through all minibatches()",
+            "shape": "tensor layer.weight is of shape [9], but was of shape [8]",
+            "nan": "tensor layer.weight has become infinite or not a number",
+            "loss": "loss is nan in minibatch 0",
+            "vector": "add(loss=...) got an array of shape [8]; give its mean over the 8 samples",
+            "gone": "the model has the tensors layer.weight, layer.bias, frozen, half, whole, but had",
+            "fork": "forked from the one that opened the Worker",
+            "second": "this process has a worker already",
+            "no_evaluation": "call blocks(evaluate) with a function"}
+
+        def run(case):
+            job = self.numpy_job()
+            workers = "2" if case == "samples" else "1"
+            return job, job.launch("--workers", workers, "--max-restarts", "0", CASE=case)
+        for (case, words), (job, launched) in zip(
+                mistakes.items(), together(*[lambda case=case: run(case) for case in mistakes])):
             with self.subTest(case=case):
-                job = self.numpy_job()
-                launched = job.launch("--workers", "2", "--max-restarts", "0", CASE=case)
-                self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
-                self.assertIn(words, launched.stdout + launched.stderr)
-        checked = subprocess.run([BIN / "kumo", "check", "job.conf"], cwd=job.folder, text=True,
-                                 capture_output=True)
+                said = launched.stdout + launched.stderr
+                self.assertEqual(launched.returncode, 78, said)
+                self.assertIn(words, said + (job.log("worker-0.stderr") if case == "fork" else ""))
+        checked = subprocess.run([python_jobs.BIN / "kumo", "check", "job.conf"], cwd=self.numpy_job().folder,
+                                 text=True, capture_output=True)
         self.assertRegex(checked.stdout, r"cluster.join_timeout_s +600 seconds +worker.command")
         job = self.job("no-such-python", "own_model.py", [])
         launched = job.launch()
@@ -138,8 +113,8 @@ class WorkerTest(unittest.TestCase):
         settings = ["--set", f"cluster.servers={server}", "--set", "cluster.workers=1"]
 
         def start(program, *arguments, **environment):
-            process = subprocess.Popen([BIN / program, "job.conf", *settings, *arguments], cwd=job.folder,
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            process = subprocess.Popen([python_jobs.BIN / program, "job.conf", *settings, *arguments],
+                                       cwd=job.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                        env={**os.environ, **environment})
             self.addCleanup(process.wait)
             self.addCleanup(process.stderr.close)
@@ -174,78 +149,113 @@ class WorkerTest(unittest.TestCase):
         self.assertEqual(again.returncode, 0, words)
         self.assertIn("the program ends", words)
 
-    # --- torch.
+    def test_weights_are_written_into_files(self):
+        job, _, _ = self.run_of(1, "", "job.epochs=1")
+        job.python(NUMPY, "import kumo; kumo.export('out', 'weights.npz'); "
+                          "print(kumo.export('out', 'weights.safetensors'))")
+        # As numpy reads the one, and kumo the other.
+        self.assertEqual(job.python(NUMPY, (
+            "import kumo, numpy; stored = numpy.load('weights.npz'); own = kumo.load_state_dict('out'); "
+            "print(all((stored[name] == own[name]).all() for name in own), len(stored.files) == len(own))")),
+            "True True\n")
+        one, two = (self.run_of(1, "", f"network.initial_weights={job.folder}/{start}",
+                                "schedule.learning_rate=0.01")[0].weights(NUMPY)
+                    for start in ("weights.safetensors", "out"))
+        self.assertEqual(one, two)
 
+
+class TorchTest(JobTest):
     def torch_job(self, program, settings):
-        if not has(TORCH, "torch"):
-            self.skipTest(f"{TORCH} has no torch (KUMO_TORCH_PYTHON names one that has)")
-        return self.job(TORCH, program, settings)
+        self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
+        return self.job(warm(TORCH, "torch"), program, settings)
 
     def test_a_torch_models_weights_do_not_depend_on_workers_and_stops(self):
-        weights = []
-        for workers, case in ((1, ""), (3, ""), (2, "stop")):
+        self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
+
+        def run(workers, case):
             job = self.torch_job("own_torch_model.py", [
                 "job.epochs = 3", "sync.partitions = 3", "sync.minibatch = 8", "sync.block = 3",
-                "sync.push_codec = 1bit", "block.rule = average", "block.reset_local_state = false",
-                "optimiser.type = adamw", "cluster.chunk_kib = 2"])
+                "sync.overlap = 1", "sync.push_codec = 1bit", "block.rule = average",
+                "block.reset_local_state = false", "optimiser.type = adamw", "cluster.chunk_kib = 2"])
             launched = job.launch("--workers", str(workers), CASE=case)
             if case == "stop":
                 self.ends(75, launched)
                 launched = job.launch("--workers", "2", CASE="")
             self.ends(0, launched)
-            weights.append(job.weights(TORCH))
-            self.assertEqual(weights[0], weights[-1])
-        self.assertEqual(list(weights[0]), [
+            return job.weights(TORCH)
+        one, three, stopped = together(lambda: run(1, ""), lambda: run(3, ""), lambda: run(2, "stop"))
+        self.assertEqual(one, three)
+        self.assertEqual(one, stopped)
+        self.assertEqual(list(one), [
             "first.weight", "first.bias", "norm.weight", "norm.bias", "second.bias", "frozen.weight",
-            "frozen.bias", "last.weight", "last.bias", "norm.running_mean", "norm.running_var"])
+            "frozen.bias", "narrow.weight", "narrow.bias", "last.weight", "last.bias", "seen",
+            "norm.running_mean", "norm.running_var"])
 
     def test_mistakes_with_torch(self):
+        self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
         gradient = ["sync.mode = gradient", "sync.partitions = 1", "sync.minibatch = 8"]
-        job = self.torch_job("own_torch_model.py", gradient)
-        launched = job.launch("--workers", "1", CASE="late_zero_grad")
-        self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
-        self.assertIn("call zero_grad() before backward(), not after step()", launched.stderr)
-        job = self.torch_job("own_torch_model.py", ["block.reset_local_state = false"])
-        launched = job.launch("--workers", "1")  # optimiser.type = momentum
-        self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
-        self.assertIn("optimiser.type carries 1 arrays", launched.stderr)
+        mistakes = {
+            "late_zero_grad": (gradient, "call zero_grad() before backward(), not after step()"),
+            "replaced": (gradient, "tensor first.bias of the model has been replaced since the Worker was"),
+            "others": (gradient, "the optimizer steps 9 parameters that the model does not have"),
+            "loader": (gradient, "forked from the one that opened the Worker, as those of a DataLoader"),
+            # optimiser.type = momentum
+            "": (["block.reset_local_state = false"], "optimiser.type carries 1 arrays")}
+
+        def run(case):
+            job = self.torch_job("own_torch_model.py", mistakes[case][0])
+            return job, job.launch("--workers", "1", "--max-restarts", "0", CASE=case)
+        for (case, (_, words)), (job, launched) in zip(
+                mistakes.items(), together(*[lambda case=case: run(case) for case in mistakes])):
+            with self.subTest(case=case):
+                self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
+                self.assertIn(words, launched.stderr + job.log("worker-0.stderr"))
 
     def test_lenet_has_the_weights_that_kumos_own_network_has(self):
-        """The example with drawn digits, beside the same job of kumo-worker."""
+        """The example with drawn digits, beside the same job of kumo-worker, and both kinds of workers in
+        one job."""
         settings = ["job.epochs = 1", "sync.partitions = 2", "sync.minibatch = 16", "sync.block = 4",
-                    "optimiser.type = momentum", "schedule.learning_rate = 0.05",
-                    "network.initial_weights = start.npz"]
-        examples = BIN.parent / "share/kumo/python/examples"
+                    "sync.overlap = 1", "sync.fragments = 2", "sync.local_share = 0.25",
+                    "block.reset_local_state = false", "optimiser.type = momentum",
+                    "schedule.learning_rate = 0.05", "network.initial_weights = start.npz",
+                    f"network.file = {python_jobs.BIN.parent}/share/kumo/models/zoo/mnist_lenet.pbtxt"]
+        examples = python_jobs.BIN.parent / "share/kumo/python/examples"
         own = self.torch_job(examples / "mnist_lenet.py", settings)
-        digits = own.folder / "data"
-        subprocess.run([BIN / "kumo-data", "digits", "--out", digits, "--train", "256", "--validation", "64"],
-                       check=True, capture_output=True)
-        start = ("import sys, numpy, torch; sys.path.insert(0, sys.argv[1]); import mnist_lenet; "
+        data = self.digits(own.folder / "data")
+        start = (f"import sys, numpy, torch; sys.path.insert(0, '{examples}'); import mnist_lenet; "
                  "torch.manual_seed(7); numpy.savez('start.npz', **{name: tensor.numpy() for name, tensor in "
                  "mnist_lenet.LeNet().state_dict().items()})")
-        environment = {**os.environ, "PYTHONPATH": str(BIN.parent / "share/kumo/python"),
-                       "KUMO_DATA": str(digits)}
-        subprocess.run([TORCH, "-c", start, examples], cwd=own.folder, check=True, env=environment)
+        own.python(TORCH, start, KUMO_DATA=data)
         theirs = self.torch_job("", settings)
-        shutil.copy(own.folder / "start.npz", theirs.folder)
-        conf = theirs.folder / "job.conf"
-        conf.write_text(conf.read_text() + "[network]\nfile = "
-                        f"{BIN.parent}/share/kumo/models/zoo/mnist_lenet.pbtxt\n")
-        self.ends(0, own.launch("--workers", "2", KUMO_DATA=str(digits)))
-        self.ends(0, theirs.launch("--workers", "1", "--set", "worker.command=", KUMO_DATA=str(digits)))
-        mine, network = own.weights(TORCH), theirs.weights(TORCH)
-        self.assertEqual(list(mine), list(network))
-        for name, digits in mine.items():
-            ours = struct.unpack(f"{len(digits) // 8}f", bytes.fromhex(digits))
-            others = struct.unpack(f"{len(digits) // 8}f", bytes.fromhex(network[name]))
-            largest = max(map(abs, others))
-            self.assertLess(max(abs(a - b) for a, b in zip(ours, others)) / largest, 1e-5, name)
+        mixed = self.torch_job("either_worker.py", settings)
+        for job in (theirs, mixed):
+            shutil.copy(own.folder / "start.npz", job.folder)
+        launched = together(
+            lambda: own.launch("--workers", "2", KUMO_DATA=data),
+            lambda: theirs.launch("--workers", "1", "--set", "worker.command=", KUMO_DATA=data),
+            lambda: mixed.launch("--workers", "2", KUMO_DATA=data, EXAMPLE=str(examples / "mnist_lenet.py"),
+                                 KUMO_WORKER=str(python_jobs.BIN / "kumo-worker")))
+        for one in launched:
+            self.ends(0, one)
+        mine, network, both = (job.weights(TORCH) for job in (own, theirs, mixed))
+        for others in (network, both):
+            self.assertEqual(list(mine), list(others))
+            for name, digits in mine.items():
+                pairs = list(zip(numbers(digits), numbers(others[name])))
+                largest = max(abs(b) for _, b in pairs)
+                self.assertLess(max(abs(a - b) for a, b in pairs) / largest, 1e-5, name)
+
+    def test_workers_of_both_kinds_are_refused_together_if_their_tensors_differ(self):
+        job = self.torch_job("either_worker.py", [
+            "job.epochs = 1", "sync.partitions = 2",
+            f"network.file = {python_jobs.BIN.parent}/share/kumo/models/zoo/mnist_mlp.pbtxt"])
+        data = self.digits(job.folder / "data")
+        example = python_jobs.BIN.parent / "share/kumo/python/examples/mnist_lenet.py"
+        launched = job.launch("--workers", "2", "--max-restarts", "0", KUMO_DATA=data, EXAMPLE=str(example),
+                              KUMO_WORKER=str(python_jobs.BIN / "kumo-worker"))
+        self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
+        self.assertIn("another network: tensor ", launched.stderr)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--bin", required=True, type=pathlib.Path)
-    arguments, rest = parser.parse_known_args()
-    BIN = arguments.bin.resolve()
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # the build folder's package is that of the sources
-    unittest.main(argv=sys.argv[:1] + rest)
+    python_jobs.main(__doc__)

@@ -1,0 +1,210 @@
+"""A model of JAX arrays."""
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from . import _library as c
+
+
+class Tree:
+    """A pytree of JAX arrays: the weights of a model of flax, equinox or plain functions.
+
+    weights: the pytree. Its leaves are named by their paths, as `dense.kernel`, and are exchanged in the
+      order of jax.tree.leaves(). Leaves that are no floating-point arrays stay the process's own. The
+      program assigns the trained pytree, of the same structure, to `model.weights`.
+    state: the optimizer's state as its init gives it, such as optax's, or None. Each block begins with
+      it, or with block.reset_local_state = false with the state at the end of the partition's last block:
+      leaves of a weight's path and shape are then carried, and integer scalars count the minibatches. The
+      program assigns the new state to `model.state`.
+    undecayed, statistics, frozen: names of leaves, or of subtrees, as in ArrayModel. Leaves of at most one
+      dimension are undecayed anyway.
+
+    For a block whose `mode` is "gradients" the program assigns the pytree of the mean gradient over the
+    block's samples to `model.gradients`. jax.random.key(block.seed) belongs to a block.
+
+    Weights are exchanged as float32.
+    """
+
+    def __init__(self, weights: Any, state: Any = None, *, undecayed: Collection[str] = (),
+                 statistics: Collection[str] = (), frozen: Collection[str] = ()):
+        self.weights, self.state, self.gradients = weights, state, None
+        self._kinds_of = {c.STATISTICS: statistics, c.FROZEN: frozen, c.UNDECAYED: undecayed}
+
+
+class TreeModel:
+    """A Tree as Worker needs it."""
+
+    how_to_give_gradients = "assign its pytree to model.gradients"
+
+    def __init__(self, tree: Tree):
+        import jax
+        self._jax = jax
+        self._tree = tree
+        self._structure = jax.tree.structure(tree.weights)
+        self._leaves: dict[str, Any] = {}  # of self._leaves_of
+        self._leaves_of: Any = None
+        self._gradients: list[Any] = []  # of self._gradients_of
+        self._gradients_of: Any = None
+        self._loaded: dict[str, np.ndarray] = {}
+        # The place of each name among all leaves.
+        self._places = {_name(path): place for place, (path, _) in enumerate(
+            jax.tree_util.tree_flatten_with_path(tree.weights)[0])}
+        named = self._named()
+        self._kinds: dict[str, int] = {}
+        kinds = tree._kinds_of
+        for name, leaf in named.items():
+            self._kinds[name] = next(
+                (kind for kind, names in kinds.items() if any(_is_below(name, one) for one in names)),
+                c.UNDECAYED if np.ndim(leaf) <= 1 else c.WEIGHTS)
+        for one in [one for names in kinds.values() for one in names]:
+            if not any(_is_below(name, one) for name in named):
+                raise c.KumoError(f"the pytree has no leaf or subtree {one!r}; its leaves are "
+                                  f"{', '.join(named)}")
+        self._first_state = tree.state
+        self._carried, self._counts = self._find_state(tree.state, named)
+
+    def _find_state(self, state: Any, named: dict[str, Any]):
+        """By array of the optimizer: the place of each weight's leaf in the flattened state; and the
+        places of step counts."""
+        arrays: dict[tuple[str, ...], dict[str, int]] = {}
+        counts: list[int] = []
+        for place, (path, leaf) in enumerate(self._jax.tree_util.tree_flatten_with_path(state)[0]):
+            if np.ndim(leaf) == 0 and self._is_of(leaf, np.integer):
+                counts.append(place)
+            words = _words(path)
+            for begin in range(len(words)):  # the longest name first
+                name = ".".join(words[begin:]) or _ROOT
+                if name in named and self._kinds[name] in (c.WEIGHTS, c.UNDECAYED) and (
+                        np.shape(leaf) == np.shape(named[name]) and self._is_of(leaf, np.floating)):
+                    arrays.setdefault(tuple(words[:begin]), {})[name] = place
+                    break
+        return list(arrays.values()), counts
+
+    def _is_of(self, leaf: Any, kind: type) -> bool:
+        return hasattr(leaf, "dtype") and self._jax.numpy.issubdtype(leaf.dtype, kind)
+
+    def _named(self) -> dict[str, Any]:
+        """The floating-point leaves of the pytree, by name."""
+        if self._leaves_of is self._tree.weights:
+            return self._leaves
+        flat, structure = self._jax.tree_util.tree_flatten_with_path(self._tree.weights)
+        if structure != self._structure:
+            raise c.KumoError(f"model.weights is of the structure {structure}, but was of "
+                              f"{self._structure} when the Tree was made")
+        leaves: dict[str, Any] = {}
+        for path, leaf in flat:
+            if not self._is_of(leaf, np.floating) or np.size(leaf) == 0:
+                continue
+            name = _name(path)
+            if name in leaves:
+                raise c.KumoError(f"two leaves of the pytree have the name {name}")
+            leaves[name] = leaf
+        self._leaves, self._leaves_of = leaves, self._tree.weights
+        return leaves
+
+    @property
+    def device(self) -> str:
+        leaf = next(iter(self._named().values()))
+        return str(next(iter(leaf.devices()))) if hasattr(leaf, "devices") else "cpu"
+
+    @property
+    def optimizer_states(self) -> int:
+        return len(self._carried)
+
+    def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
+        return [(name, np.shape(leaf), self._kinds[name]) for name, leaf in self._named().items()]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return np.shape(self._named()[name])
+
+    def is_narrow(self, name: str) -> bool:
+        return self._named()[name].dtype.itemsize < 4
+
+    def check(self) -> None:
+        self._named()
+
+    def export_weights(self, name: str) -> np.ndarray:
+        return np.asarray(self._named()[name], np.float32, "C")
+
+    def export_gradient(self, name: str) -> np.ndarray | None:
+        if self._tree.gradients is None:
+            return None
+        if self._gradients_of is not self._tree.gradients:
+            flat, structure = self._jax.tree.flatten(self._tree.gradients)
+            if structure != self._structure:
+                raise c.KumoError(f"model.gradients is of the structure {structure}, but the weights are "
+                                  f"of {self._structure}")
+            self._gradients, self._gradients_of = flat, self._tree.gradients
+        return np.asarray(self._gradients[self._places[name]], np.float32, "C")
+
+    def load(self, name: str, read) -> None:
+        numbers = np.empty(self.shape(name), np.float32)
+        read(numbers.ctypes.data)
+        self._loaded[name] = numbers
+
+    def loaded(self) -> None:
+        flat = self._jax.tree.leaves(self._tree.weights)
+        for name, numbers in self._loaded.items():
+            place = self._places[name]
+            flat[place] = self._like(flat[place], numbers)
+        self._loaded.clear()
+        self._tree.weights = self._jax.tree.unflatten(self._structure, flat)
+
+    def _like(self, leaf: Any, numbers: np.ndarray) -> Any:
+        """An array of these numbers, of the leaf's type and place."""
+        array = self._jax.numpy.array(numbers, dtype=leaf.dtype)  # a copy, which may be donated
+        return self._jax.device_put(array, leaf.sharding) if hasattr(leaf, "sharding") else array
+
+    def seed(self, seed: int) -> None:
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
+
+    def begin_block(self, read_state, steps_before: int) -> None:
+        self._tree.gradients = None
+        self._tree.state = self._first_state
+        if read_state is None or steps_before == 0 or self._tree.state is None:
+            return
+        flat, structure = self._jax.tree.flatten(self._first_state)
+        for i, places in enumerate(self._carried):
+            for name, place in places.items():
+                numbers = np.empty(np.shape(flat[place]), np.float32)
+                read_state(name, i, numbers.ctypes.data)
+                flat[place] = self._like(flat[place], numbers)
+        for place in self._counts:
+            flat[place] = self._like(flat[place], np.asarray(steps_before))
+        self._tree.state = self._jax.tree.unflatten(structure, flat)
+
+    def end_block(self, write_state) -> None:
+        flat, structure = self._jax.tree.flatten(self._tree.state)
+        expected = self._jax.tree.structure(self._first_state)
+        if structure != expected:
+            raise c.KumoError(f"model.state is of the structure {structure}, but was of {expected} when "
+                              "the Tree was made")
+        for i, places in enumerate(self._carried):
+            for name, place in places.items():
+                write_state(name, i, np.asarray(flat[place], np.float32, "C"))
+
+    def evaluating(self):
+        return contextlib.nullcontext()
+
+
+_ROOT = "weights"  # of a pytree that is one leaf
+
+
+def _words(path) -> list[str]:
+    """DictKey, SequenceKey, FlattenedIndexKey and GetAttrKey as words."""
+    return [str(next(getattr(key, field) for field in ("key", "idx", "name") if hasattr(key, field)))
+            for key in path]
+
+
+def _name(path) -> str:
+    return ".".join(_words(path)) or _ROOT
+
+
+def _is_below(name: str, subtree: str) -> bool:
+    return name == subtree or name.startswith(subtree + ".")
