@@ -60,7 +60,7 @@ get_onnx() {
 # Debian's PyTorch, for tests of torch models; they are skipped without it. Only in CI: it is large.
 torch=0
 if [ "${CI:-}" = true ] && [ -z "${KUMO_TORCH_PYTHON:-}" ]; then
-  kumo_install_packages python3-torch >/dev/null 2>&1 &
+  kumo_install_packages python3-torch python3-pil >/dev/null 2>&1 &
   torch=$!
 fi
 get_onnx &
