@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import operator
 import os
 import signal
 import sys
@@ -96,6 +97,9 @@ class Work:
             raise KumoError(f"add(samples={samples}): samples is the number of samples of the means, at "
                             "least 1")
         for name, mean in means.items():
+            if not hasattr(mean, "__float__"):
+                raise KumoError(f"add({name}=...) got a {type(mean).__name__}; give its mean over the "
+                                f"{samples} samples, one number")
             if (shape := tuple(getattr(mean, "shape", ()))) and np.prod(shape) != 1:
                 raise KumoError(f"add({name}=...) got an array of shape {list(shape)}; give its mean over "
                                 f"the {samples} samples, one number")
@@ -199,6 +203,7 @@ class Worker:
         self._seeds = seed
         self._validates = validation_samples > 0
         self._current: Work | None = None
+        self._ended = False  # the job is complete, or this worker has left it
         self._has_gradients = False  # of an earlier block
         self._places: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
@@ -212,8 +217,8 @@ class Worker:
             settings_count=len(settings), name=None if name is None else name.encode(),
             device=self._model.device.encode(), tensors=self._described(keep),
             tensors_count=len(self._places), metrics=_described_metrics(declared),
-            metrics_count=len(declared), train_samples=train_samples,
-            validation_samples=validation_samples)
+            metrics_count=len(declared), train_samples=_whole("train_samples", train_samples),
+            validation_samples=_whole("validation_samples", validation_samples))
         self._terminated = False
         c.check(c.library.kumo_worker_open(ctypes.byref(options), ctypes.byref(self._handle)))
         atexit.register(self.close)
@@ -297,22 +302,29 @@ class Worker:
         return self
 
     def __exit__(self, kind, value, trace) -> None:
-        if self._handle and self._current is not None:
-            work = self._current
-            place = work._place
-            if value is None:
-                print(f"kumo: {place}: the loop over blocks() was left, and its block is given back; call "
-                      "leave() and go on to leave without loss", file=sys.stderr)
-                reason = f"{place}: the program left its loop"
+        error = None
+        if self._handle and not self._ended:
+            place = f"{self._current._place}: " if self._current is not None else ""
+            if value is None or (isinstance(value, SystemExit) and not value.code):
+                reason = (f"{place}the loop over blocks() was left before the job is complete; to leave "
+                          "without loss, call leave() and go on until the loop ends")
+                # The launcher would take an exit without an error for a departure, and the job would wait.
+                if os.environ.get("KUMO_WORKER_NAME"):
+                    error = KumoError(reason)
+                else:
+                    print(f"kumo: {reason}; the block is given back", file=sys.stderr)
             else:
                 reason = _text_of(value)
                 if not reason.startswith(place):
-                    reason = f"{place}: {reason}"
+                    reason = place + reason
             # A misuse of this package would be the same on other workers.
-            same = isinstance(value, KumoError) and value.exit_code == 78
-            c.library.kumo_worker_fail(self._handle, c.FAILED_PRECONDITION if same else c.UNAVAILABLE,
-                                       reason.encode())
+            misuse = error is not None or (isinstance(value, KumoError) and value.exit_code == 78)
+            if self._current is not None:
+                c.library.kumo_worker_fail(self._handle, c.FAILED_PRECONDITION if misuse else c.UNAVAILABLE,
+                                           reason.encode())
         self.close()
+        if error is not None:
+            raise error
 
     def __reduce__(self):
         raise KumoError("a Worker cannot be sent to another process, such as one of a DataLoader; give that "
@@ -335,6 +347,7 @@ class Worker:
         work = c.Work()
         while work.kind == c.WORK_NONE:
             c.check(c.library.kumo_worker_next(self._handle, 100, ctypes.byref(work)))
+        self._ended = work.kind in (c.WORK_DONE, c.WORK_LEFT)
         if work.kind == c.WORK_LEFT and self._terminated:
             print("kumo: has left the job after SIGTERM", file=sys.stderr)
             sys.exit(75)
@@ -464,6 +477,13 @@ def _adapted(model: Any, optimizer: Any):
         return TorchModel(model, optimizer)
     raise KumoError(f"the model is a {type(model).__name__}; give a torch.nn.Module, a dict of numpy arrays, "
                     "a kumo.ArrayModel, or a kumo.Tree of JAX arrays")
+
+
+def _whole(name: str, number: Any) -> int:
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise KumoError(f"{name} = {number!r}: must be a whole number, the size of the data set") from None
 
 
 def _address(values: Any) -> int:

@@ -13,6 +13,7 @@ CASE: what goes wrong, "" for nothing:
   gone            a tensor is taken out of the model
   fork            a forked process reports a loss
   second          another worker is made
+  left            the loop over blocks() is left
   no_evaluation   blocks() gets no function to evaluate with
 """
 import os
@@ -108,6 +109,8 @@ with kumo.Worker(None, model, train_samples=train_samples, validation_samples=VA
     for block in worker.blocks(None if CASE == "no_evaluation" else evaluate):
         disturb(block)
         misuse(block)
+        if CASE == "left":
+            break
         for indices in block.minibatches():
             loss, weight, bias = gradients(indices)
             # Noise, to show that random numbers belong to a block, not to a worker.

@@ -86,6 +86,7 @@ class NumpyTest(JobTest):
             "gone": "the model has the tensors layer.weight, layer.bias, frozen, half, whole, but had",
             "fork": "forked from the one that opened the Worker",
             "second": "this process has a worker already",
+            "left": "the loop over blocks() was left before the job is complete; to leave without loss, call",
             "no_evaluation": "call blocks(evaluate) with a function"}
 
         def run(case):
