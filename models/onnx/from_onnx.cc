@@ -682,7 +682,7 @@ class OnnxImporter {
       key += TensorSpec{"", tensor.elements.dims}.ShapeText();
     }
     const auto [owner, is_new] = owners_.try_emplace(key, Owner{name, &node});
-    if (!is_new && HasEqualTensors(*owner->second.node, node)) {
+    if (!is_new && !IsUntrained(node) && HasEqualTensors(*owner->second.node, node)) {
       layer->set_tensors_of(owner->second.name);
       return;
     }
@@ -690,6 +690,14 @@ class OnnxImporter {
       imported->tensors.push_back(
           {{name + "." + tensor.name, tensor.elements.dims}, *tensor.elements.floats});
     }
+  }
+
+  // Exporters write equal tensors once, such as the ones and zeros of all new normalisations: these
+  // are not shared.
+  static bool IsUntrained(const ImportNode& node) {
+    return std::ranges::all_of(node.tensors, [](const ImportTensor& tensor) {
+      return tensor.elements.Scalar().has_value();
+    });
   }
 
   static bool HasEqualTensors(const ImportNode& a, const ImportNode& b) {

@@ -15,9 +15,30 @@ std::string OwnerOf(const std::string& tensor) {
   return tensor.substr(0, dot);
 }
 
+// The module before the last entry of "['', 'layer1', 'layer1.0', 'layer1.0.relu', 'relu_1']",
+// which is the node's own; "" if there is none.
+std::string ModuleIn(const std::string& scopes) {
+  std::string module, last, entry;
+  bool inside = false;
+  for (const char c : scopes) {
+    if (c != '\'' && inside) entry += c;
+    if (c != '\'') continue;
+    inside = !inside;
+    if (inside) continue;
+    module = last;
+    last = entry;
+    entry.clear();
+  }
+  return module;
+}
+
 // "layer1.0.relu" for "/layer1/layer1.0/relu/Relu": a part that repeats the one before it continues
-// it. "" for a node without scopes.
-std::string PathOf(const std::string& node) {
+// it. Newer exporters write the modules as metadata. "" for a node without scopes.
+std::string PathOf(const onnx::NodeProto& from) {
+  for (const onnx::StringStringEntryProto& entry : from.metadata_props()) {
+    if (entry.key() == "pkg.torch.onnx.name_scopes") return ModuleIn(entry.value());
+  }
+  const std::string& node = from.name();
   if (!node.starts_with('/')) return "";
   std::string path, part;
   std::istringstream parts(node.substr(1, node.rfind('/') == 0 ? 0 : node.rfind('/') - 1));
@@ -53,7 +74,7 @@ LayerNames::LayerNames(const onnx::ModelProto& model)
     AddContainersOf(OwnerOf(tensor.name()));
     taken_.insert(tensor.name());
   }
-  for (const onnx::NodeProto& node : model.graph().node()) AddContainersOf(PathOf(node.name()));
+  for (const onnx::NodeProto& node : model.graph().node()) AddContainersOf(PathOf(node));
 }
 
 void LayerNames::AddContainersOf(const std::string& path) {
@@ -71,7 +92,7 @@ std::string LayerNames::NameOf(const ImportNode& node, const std::string& kind) 
     for (const ImportTensor& tensor : node.tensors) {
       candidates.push_back(OwnerOf(tensor.elements.name));
     }
-    const std::string path = PathOf(of_node);
+    const std::string path = node.from != nullptr ? PathOf(*node.from) : "";
     if (path.empty() || containers_.contains(path)) {
       candidates.push_back((path.empty() ? "" : path + ".") + kind);
     } else {

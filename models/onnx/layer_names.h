@@ -1,6 +1,6 @@
 // Names of layers for an ONNX file that is imported: those that the exporter kept. Tensors have
-// PyTorch's ("layer1.0.conv1.weight"), and so have nodes, as scopes ("/layer1/layer1.0/relu/Relu");
-// Kumo's nodes begin with the layer ("conv1/Conv").
+// PyTorch's ("layer1.0.conv1.weight"), and so have nodes, as scopes ("/layer1/layer1.0/relu/Relu")
+// or in their metadata; Kumo's nodes begin with the layer ("conv1/Conv").
 //
 // Owned and used by one thread.
 #pragma once

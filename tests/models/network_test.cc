@@ -139,6 +139,26 @@ TEST(NetworkTest, WrongFieldsAreRefusedByLayerAndName) {
   }
 }
 
+TEST(NetworkTest, LayersMayHaveTheNamesOfModules) {
+  std::string text = R"(name: "n" input { channels: 2 height: 8 width: 8 }
+    layers { name: "layer1.0.conv" convolution { outputs: 3 kernel: 3 } }
+    layers { name: "layer1.0.conv.weight" relu {} }
+    layers { name: "aux.fc" fully_connected { outputs: 3 } }
+    layers { name: "aux.loss" loss_weight: 0.5 softmax_cross_entropy {} }
+    layers { name: "fc" inputs: "layer1.0.conv.weight" fully_connected { outputs: 3 } }
+    layers { name: "loss" softmax_cross_entropy {} } )";
+  const auto network = ParseNetwork(text, "n");
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  const Graph graph = PlanNetwork(*network).value();
+  EXPECT_EQ(graph.parameters[0].tensor.name, "layer1.0.conv.weight");
+  std::vector<std::string> metrics;
+  for (const Metric& metric : graph.metrics.metrics()) metrics.push_back(metric.name);
+  EXPECT_THAT(metrics, testing::Contains("aux_loss_loss"));
+  // In an ONNX file an output and a tensor would have one name.
+  text += R"( outputs: "layer1.0.conv.weight")";
+  EXPECT_THAT(ParseNetwork(text, "n").status().message(), HasSubstr("also the name of a tensor"));
+}
+
 TEST(NetworkTest, AFilterOfAGroupIsAsLargeAsItsOwnChannelsAreMany) {
   const auto grouped = [](const std::string& groups) {
     return Around(
