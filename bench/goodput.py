@@ -150,8 +150,8 @@ class Ddp(Side):
                                 GLOO_SOCKET_IFNAME="lo")
 
     def command(self):
-        return [self.python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
-                "--max-restarts", "100000", "--monitor-interval", "0.1", PROGRAM]
+        return [self.python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
+                "--max_restarts", "100000", "--monitor_interval", "0.1", PROGRAM]
 
     def useful(self):
         try:
