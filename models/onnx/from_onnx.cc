@@ -83,6 +83,39 @@ constexpr const char* kBroadcast[] = {"Add", "Sub", "Mul", "Div",   "Pow",  "Whe
                                       "Max", "Min", "Mod", "Equal", "Less", "Greater",
                                       "And", "Or",  "Sum", "Mean"};
 
+// Ops through which readers look back, with their numbers of operands; a reader counts on them.
+struct Arity {
+  const char* op;
+  size_t least, most;
+  bool first_is_array = false;
+};
+constexpr Arity kArities[] = {{"Add", 2, 2},
+                              {"Sub", 2, 2},
+                              {"Mul", 2, 2},
+                              {"Div", 2, 2},
+                              {"Pow", 2, 2},
+                              {"MatMul", 2, 2},
+                              {"Where", 3, 3},
+                              {"Erf", 1, 1, true},
+                              {"Sqrt", 1, 1, true},
+                              {"Softmax", 1, 1, true},
+                              {"LogSoftmax", 1, 1, true},
+                              {"ReduceMean", 1, 2, true},
+                              {"ReduceSum", 1, 2, true}};
+
+bool HasItsOperands(const OnnxCall& call) {
+  const auto* const arity =
+      std::ranges::find(kArities, std::string_view(call.node.op_type()),
+                        [](const Arity& one) -> std::string_view { return one.op; });
+  if (arity == std::end(kArities)) return true;
+  const size_t operands = call.inputs.size();
+  if (operands < arity->least || operands > arity->most) return false;
+  for (const OnnxOperand& operand : call.inputs) {
+    if (!operand.is_array() && !operand.constant) return false;
+  }
+  return !arity->first_is_array || call.IsArray(0);
+}
+
 bool IsOneOf(std::span<const char* const> words, const std::string& word) {
   return std::ranges::any_of(words, [&](const char* one) { return word == one; });
 }
@@ -379,6 +412,9 @@ class OnnxImporter {
                                "): the model computes too many constants");
       }
       return OkStatus();
+    }
+    if (!HasItsOperands(call)) {
+      return Leave(call, std::nullopt, "its operands do not fit the op");
     }
     if (node.op_type() == "Shape" && call.IsArray(0)) {
       KeepShape(call);

@@ -286,27 +286,50 @@ TEST(FromOnnx, WhatIsNoModelIsRefused) {
   EXPECT_THAT(escaped.status().message(), HasSubstr("not in the model's folder"));
 }
 
-// Bytes are changed at random; the model is read or refused, and nothing else.
-TEST(FromOnnx, DamagedBytesAreReadOrRefused) {
+// Networks of many kinds of layers, which tests damage.
+std::vector<onnx::ModelProto> ModelsToDamage() {
   Rng rng(5, RngPurpose::kTest);
-  const std::vector<std::string> nets = {
-      R"(name: "n" input { extents: [4, 6] }
+  std::vector<onnx::ModelProto> models;
+  for (const char* const text : {
+           R"(name: "n" input { extents: [4, 6] }
          layers { name: "qkv" fully_connected { outputs: 12 per_position: true } }
          layers { name: "at" attention { heads: 2 causal: true } }
          layers { name: "norm" layer_normalisation { per_position: true } }
          layers { name: "gelu" gelu {} }
          layers { name: "turned" permute { axes: [1, 0] } }
+         layers { name: "part" slice { axis: 1 begin: 1 end: 3 } }
+         layers { name: "silu" silu {} }
          layers { name: "loss" softmax_cross_entropy {} })",
-      R"(name: "n" input { channels: 2 height: 6 width: 6 }
+           R"(name: "n" input { channels: 2 height: 6 width: 6 }
          layers { name: "conv" convolution { outputs: 4 kernel: 3 } }
          layers { name: "norm" batch_normalisation {} }
          layers { name: "pool" max_pooling { kernel: 2 } }
          layers { name: "l2" l2_normalisation {} }
+         layers { name: "groups" group_normalisation { groups: 2 } }
+         layers { name: "both" inputs: "groups" inputs: "l2" concat {} }
+         layers { name: "mean" global_average_pooling {} }
          layers { name: "fc" fully_connected { outputs: 3 } }
-         layers { name: "loss" softmax_cross_entropy {} })"};
-  for (const std::string& text : nets) {
+         layers { name: "loss" softmax_cross_entropy {} })",
+           R"(name: "n" input { name: "tokens" extents: 5 vocabulary: 7 }
+         layers { name: "token" embedding { outputs: 6 } }
+         layers { name: "place" positional_embedding {} }
+         layers { name: "tanh" gelu { approximate: TANH } }
+         layers { name: "norm" layer_normalisation {} }
+         layers { name: "drop" dropout { ratio: 0.5 } }
+         layers { name: "reshape" reshape { extents: [3, 10] } }
+         layers { name: "gate" inputs: "reshape" inputs: "reshape" multiply {} }
+         layers { name: "loss" softmax_cross_entropy {} })"}) {
     const Graph graph = PlanNetwork(ParseNetwork(text, "n").value()).value();
-    const std::string bytes = ToOnnx(graph, RandomTensors(graph, &rng), {})->SerializeAsString();
+    models.push_back(*ToOnnx(graph, RandomTensors(graph, &rng), {}));
+  }
+  return models;
+}
+
+// Bytes are changed at random; the model is read or refused, and nothing else.
+TEST(FromOnnx, DamagedBytesAreReadOrRefused) {
+  Rng rng(5, RngPurpose::kTest);
+  for (const onnx::ModelProto& whole : ModelsToDamage()) {
+    const std::string bytes = whole.SerializeAsString();
     for (int i = 0; i < 3000; ++i) {
       std::string damaged = bytes;
       for (uint64_t k = 0; k <= rng.NextBelow(3); ++k) {
@@ -320,6 +343,77 @@ TEST(FromOnnx, DamagedBytesAreReadOrRefused) {
       EXPECT_TRUE(imported.ok() || !imported.status().message().empty());
     }
   }
+}
+
+// Nodes read other arrays, are other ops, and have other settings, so that anything may meet
+// anything.
+TEST(FromOnnx, RearrangedNodesAreReadOrRefused) {
+  Rng rng(6, RngPurpose::kTest);
+  const std::vector<onnx::ModelProto> models = ModelsToDamage();
+  std::vector<std::string> ops = ImportedOps();
+  for (const char* const op : {"Erf", "Sqrt", "Pow", "Sub", "Div", "Where", "ReduceSum", "Resize",
+                               "Range", "ConstantOfShape", "Trilu", "Equal", "Clip"}) {
+    ops.emplace_back(op);
+  }
+  const int64_t numbers[] = {
+      -3, -2, -1, 0, 1, 2, 3, 4, 7, int64_t{1} << 31, int64_t{1} << 62, -(int64_t{1} << 62)};
+  const auto any = [&](const auto& list) { return list[rng.NextBelow(std::size(list))]; };
+  const char* const settings[] = {"axis",         "axes",     "perm",     "pads",   "strides",
+                                  "kernel_shape", "group",    "keepdims", "transA", "transB",
+                                  "allowzero",    "starts",   "ends",     "split",  "num_groups",
+                                  "dilations",    "ceil_mode"};
+  int read = 0;
+  const int kRounds = std::getenv("KUMO_LONG") != nullptr ? 200'000 : 4000;
+  for (int i = 0; i < kRounds; ++i) {
+    onnx::ModelProto model = any(models);
+    onnx::GraphProto& graph = *model.mutable_graph();
+    std::vector<std::string> arrays = {""};
+    for (const auto& node : graph.node()) arrays.push_back(node.output(0));
+    for (const auto& tensor : graph.initializer()) arrays.push_back(tensor.name());
+    for (const auto& input : graph.input()) arrays.push_back(input.name());
+    for (uint64_t k = 0; k <= rng.NextBelow(4); ++k) {
+      auto& node = *graph.mutable_node(static_cast<int>(rng.NextBelow(graph.node_size())));
+      auto& tensor =
+          *graph.mutable_initializer(static_cast<int>(rng.NextBelow(graph.initializer_size())));
+      switch (rng.NextBelow(6)) {
+        case 0:
+          node.set_op_type(any(ops));
+          break;
+        case 1:
+          if (node.input_size() == 0) break;
+          node.set_input(static_cast<int>(rng.NextBelow(node.input_size())), any(arrays));
+          break;
+        case 2:
+          node.add_input(any(arrays));
+          break;
+        case 3: {
+          auto& attribute = *node.add_attribute();
+          attribute.set_name(any(settings));
+          attribute.set_i(any(numbers));
+          for (uint64_t n = rng.NextBelow(5); n > 0; --n) attribute.add_ints(any(numbers));
+          break;
+        }
+        case 4:
+          for (auto& attribute : *node.mutable_attribute()) {
+            attribute.set_i(any(numbers));
+            for (int64_t& number : *attribute.mutable_ints()) number = any(numbers);
+          }
+          break;
+        default:
+          std::reverse(tensor.mutable_dims()->begin(), tensor.mutable_dims()->end());
+          if (tensor.data_type() != onnx::TensorProto::INT64) break;
+          for (size_t at = 0; at + 8 <= tensor.raw_data().size(); at += 8) {
+            const int64_t number = any(numbers);
+            std::memcpy(tensor.mutable_raw_data()->data() + at, &number, sizeof(number));
+          }
+      }
+    }
+    std::vector<std::string> gaps;
+    const auto imported = FromOnnx(model, {}, nullptr, &gaps);
+    EXPECT_TRUE(imported.ok() || !imported.status().message().empty());
+    read += imported.ok() ? 1 : 0;
+  }
+  EXPECT_GT(read, kRounds / 50);
 }
 
 // Models that a script writes into folders, each with an input and what the model makes of it.
