@@ -51,6 +51,7 @@ struct EncodeContext {
 struct CodecTraits {
   bool codes_pulls = true;      // makes sense for pulls, too
   bool needs_feedback = false;  // contributions are lost without error feedback
+  bool sparse = false;          // most numbers are not sent, and decode to one that adds nothing
   bool has_threshold = false;   // encodes by CodecSettings::threshold
   bool selects = false;         // sends CodecSettings::kept numbers, the largest, coded as `values`
   // u = x + CodecSettings::residual_factor * residual

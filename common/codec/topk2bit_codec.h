@@ -64,7 +64,7 @@ class Topk2bitCodec final : public TensorCodec {
 
  private:
   static constexpr CodecTraits kTraits = {
-      .needs_feedback = true, .decays_residual = true, .uses_tensors = true};
+      .needs_feedback = true, .sparse = true, .decays_residual = true, .uses_tensors = true};
 
   Topk2bitCodec(const Kernels& kernels, const CodecSettings& settings,
                 std::vector<TensorPiece> pieces, size_t n)

@@ -42,7 +42,7 @@ class TopkCodec final : public Codec {
               std::span<float> out) const override;
 
  private:
-  static constexpr CodecTraits kTraits = {.needs_feedback = true, .selects = true};
+  static constexpr CodecTraits kTraits = {.needs_feedback = true, .sparse = true, .selects = true};
 
   size_t GroupBytes(size_t count) const;
   // Calls use(index, value) for the numbers first .. first + count - 1 that were sent; the index

@@ -57,8 +57,12 @@ RoundPolicy::RoundPolicy(const Experiment& experiment)
     saved_versions_ = 1 + delay;
   }
   const Codec& pull_codec = experiment.sync.PullCodec();
-  if (!pull_codec.lossless()) pull_codec_ = &pull_codec;
-  pulls_differences_ = !pull_codec.codes_weights();
+  if (experiment.RelaysContributions()) {
+    form_ = PullForm::kRelay;
+  } else {
+    if (!pull_codec.lossless()) pull_codec_ = &pull_codec;
+    if (!pull_codec.codes_weights()) form_ = PullForm::kDifference;
+  }
   carried_.residual = !push_codec_->lossless() && experiment.sync.error_feedback ? 1 : 0;
   carried_.way = experiment.sync.KeepsOwnWeights() ? 1 : 0;
   // The optimizer state of a block that was begun ahead is kept until the block ends.
@@ -83,11 +87,27 @@ const Codec& RoundPolicy::PushCodec(const RoundPlan& round, const Chunk& chunk) 
 // A warm-up is in full precision both ways; but weights that a codec rounds are rounded in each
 // version alike.
 const Codec* RoundPolicy::PullCodec(const RoundPlan& round, Segment segment) const {
-  return round.full_precision && pulls_differences_ ? nullptr : PullCodec(segment);
+  return round.full_precision && pulls_differences() ? nullptr : PullCodec(segment);
 }
 
 const Codec* RoundPolicy::PullCodec(Segment segment) const {
   return segment == Segment::kStatistics ? nullptr : pull_codec_;
+}
+
+std::optional<Relay> RoundPolicy::RelayOf(const JobPlan& plan, int64_t version,
+                                          const Chunk& chunk) const {
+  const int64_t made_by = plan.NumbersSince(version, chunk) - 1;
+  if (made_by < 0) return std::nullopt;
+  const RoundPlan round = plan.Round(made_by);
+  if (!Relays(round, chunk.segment)) return std::nullopt;
+  Relay relay{.codec = &PushCodec(round, chunk)};
+  for (int p = 0; p < plan.settings().partitions; ++p) {
+    const int64_t samples = plan.SpanSamples(round, chunk, p);
+    if (samples == 0) continue;
+    relay.samples.push_back(samples);
+    relay.round_samples += samples;
+  }
+  return relay;
 }
 
 EncodeContext RoundPolicy::PushContext(const RoundPlan& round, int partition,
@@ -116,10 +136,12 @@ EncodeContext RoundPolicy::PullContext(int64_t version, const Range& chunk) cons
   return context;
 }
 
-bool RoundPolicy::evaluates_apart() const { return pulls_differences_ || KeepsApart(local_steps_); }
+bool RoundPolicy::evaluates_apart() const {
+  return pulls_differences() || KeepsApart(local_steps_);
+}
 
 int RoundPolicy::version_vectors() const {
-  return 1 + (KeepsApart(local_steps_) ? 1 : 0) + (pulls_differences_ ? 1 : 0);
+  return 1 + (KeepsApart(local_steps_) ? 1 : 0) + (pulls_differences() ? 1 : 0);
 }
 
 }  // namespace kumo

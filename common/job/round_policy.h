@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/codec/codec.h"
@@ -34,6 +35,24 @@ struct CarriedArrays {
   bool operator==(const CarriedArrays&) const = default;
 };
 
+// How pulls tell what a round has made of the weights.
+enum class PullForm {
+  kWeights,     // the weights, as float32 or in a codec that holds them
+  kDifference,  // how the workers' copy of the weights has moved, in a codec
+  kRelay,       // the round's coded contributions; workers apply the update rule themselves
+};
+
+// The contributions that a pull relays, one code behind the other in partition order.
+struct Relay {
+  const Codec* codec = nullptr;
+  std::vector<int64_t> samples;  // of each contribution; those without samples are not there
+  int64_t round_samples = 0;     // their sum
+
+  size_t EncodedBytes(size_t numbers) const {
+    return samples.size() * codec->EncodedBytes(numbers);
+  }
+};
+
 class RoundPolicy {
  public:
   RoundPolicy() = default;
@@ -46,8 +65,13 @@ class RoundPolicy {
   // Codec of a contribution to a chunk of the map. Workers encode with it; shards refuse a
   // contribution in another one.
   const Codec& PushCodec(const RoundPlan& round, const Chunk& chunk) const;
-  // Codec of pulls of the version that the round makes; null: float32.
+  // Codec of pulls of the version that the round makes; null: float32, or the round is relayed.
   const Codec* PullCodec(const RoundPlan& round, Segment segment) const;
+  // Whether pulls relay the contributions to a segment: w' = w - sum_i samples_i c_i / samples, in
+  // float32, the sum in partition order, as rule `average` has it, so with the servers' bits.
+  bool Relays(const RoundPlan& round, Segment segment) const {
+    return form_ == PullForm::kRelay && round.local_steps && segment != Segment::kStatistics;
+  }
   // Context for encoding a partition's contribution to a chunk; it accepts any finite number.
   EncodeContext PushContext(const RoundPlan& round, int partition, const Range& chunk) const;
   // Context for encoding the pulls of a version of a chunk, likewise.
@@ -57,18 +81,24 @@ class RoundPolicy {
   bool KeepsWeightsApart(const RoundPlan& round) const { return KeepsApart(round.local_steps); }
   // Whether workers evaluate other weights in that version than the next round starts from.
   bool EvaluatesApart(const RoundPlan& round) const {
-    return pulls_differences_ || KeepsWeightsApart(round);
+    return pulls_differences() || KeepsWeightsApart(round);
   }
 
   // --- All rounds.
 
-  // Codec of pulls of a segment outside a warm-up; null: float32.
+  // Codec of pulls of a segment outside a warm-up; null: float32, or rounds are relayed.
   const Codec* PullCodec(Segment segment) const;
+  PullForm pull_form() const { return form_; }
+  // What a pull of `version` by a worker with other numbers of the chunk relays, if that worker has
+  // those of the round before; nullopt: nothing. Of a version that a round has made.
+  std::optional<Relay> RelayOf(const JobPlan& plan, int64_t version, const Chunk& chunk) const;
   // The codec of a pull by its number: sync.pull_codec or float32; null: another one.
   const Codec* FindPullCodec(uint32_t id) const;
   // Whether pulls say how the weights have moved, so that workers hold a copy that differs from
   // the servers' weights by the codec's loss.
-  bool pulls_differences() const { return pulls_differences_; }
+  bool pulls_differences() const { return form_ == PullForm::kDifference; }
+  // Whether pulls tell a change from the version before: a difference or a relay.
+  bool pulls_changes() const { return form_ != PullForm::kWeights; }
   // As EvaluatesApart, for a round of any kind that the job has.
   bool evaluates_apart() const;
   // Whether some rounds have local steps whose optimiser starts each block without state.
@@ -97,7 +127,7 @@ class RoundPolicy {
   // By chunk; null: push_codec_.
   std::shared_ptr<const std::vector<std::unique_ptr<const Codec>>> push_codecs_;
   const Codec* pull_codec_ = nullptr;  // null: float32
-  bool pulls_differences_ = false;
+  PullForm form_ = PullForm::kWeights;
   bool averages_weights_ = false;
   bool block_keeps_apart_ = false;
   CarriedArrays carried_;

@@ -49,11 +49,14 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
   need.Add("process", {kProcessBytes});
   need.Add("versions of the weights", {part, versions, starts}, shared_out);
   need.Add("the update rule's state", {part, slots}, "optimiser.type, block.rule");
-  const Codec& pull_codec = experiment.sync.PullCodec();
-  if (!pull_codec.lossless()) {
+  if (const Codec* codec = policy.PullCodec(Segment::kDecayed); codec != nullptr) {
     const auto coded =
-        static_cast<int64_t>(pull_codec.EncodedBytes(static_cast<size_t>(part / kFloat)));
+        static_cast<int64_t>(codec->EncodedBytes(static_cast<size_t>(part / kFloat)));
     need.Add("coded weights", {coded, versions}, "sync.pull_codec");
+  } else if (policy.pull_form() == PullForm::kRelay) {
+    need.Add("relayed contributions",
+             {ContributionBytes(experiment, part / kFloat), experiment.sync.partitions, versions},
+             "sync.partitions, sync.push_codec");
   }
   need.Add("contributions to open rounds",
            {ContributionBytes(experiment, part / kFloat), experiment.sync.partitions,

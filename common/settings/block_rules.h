@@ -17,7 +17,7 @@
   RULE(BlockMomentum, "block_momentum", "momentum over the mean block step", .slots = 1,       \
        .state = "the block's step", .takes_convention = true, .takes_momentum = true,          \
        .takes_rate = true)                                                                     \
-  RULE(Average, "average", "the mean of the partitions' weights")                              \
+  RULE(Average, "average", "the mean of the partitions' weights", .averages = true)            \
   RULE(SlowMo, "slowmo", "momentum over block steps in units of the local learning rate",      \
        .slots = 1, .state = "momentum of block steps over their rate", .takes_momentum = true, \
        .takes_rate = true)                                                                     \
@@ -65,6 +65,7 @@ struct BlockRuleSettings {
 struct BlockRuleTraits {
   int slots = 0;                     // state arrays per chunk
   std::string_view state = "";       // their meaning: equal words, equal numbers; "" without slots
+  bool averages = false;             // the next weights are these minus the mean contribution
   bool takes_convention = false;     // reads convention, nesterov and time_constant
   bool takes_momentum = false;       // reads momentum
   bool takes_rate = false;           // reads learning_rate

@@ -476,6 +476,8 @@ class Checker {
       }
       return;
     }
+    NoteUnless(!e_.RelaysContributions(), {"sync.pull_codec"},
+               "pulls relay the contributions, which are fewer bytes (sync.relay)");
     const BlockRuleTraits rule = TraitsOf(e_.block);
     const std::string by_rule = "block.rule = " + WriteValue(e_.block.rule);
     NoteUnless(rule.takes_convention, {"block.convention", "block.nesterov", "block.time_constant"},

@@ -114,6 +114,7 @@ struct Experiment {
     int64_t warmup_samples = 0;  // full-precision gradient mode at first, block mode only
     CodecId push_codec = CodecId::kFp32;
     CodecId pull_codec = CodecId::kFp32;
+    bool relay = true;  // pulls may relay contributions instead
     bool error_feedback = true;
     double push_threshold = 0.5;
 
@@ -158,6 +159,10 @@ struct Experiment {
     settings.learning_rate = block.learning_rate;
     return settings;
   }
+
+  // Whether pulls of block rounds relay the coded contributions: the next weights follow from them
+  // and the last ones alone, and they are fewer bytes than sync.pull_codec would take.
+  bool RelaysContributions() const;
 
   // job.patience in epochs; the setting counts evaluated epochs.
   int PatienceInEpochs() const {

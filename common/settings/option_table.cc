@@ -388,6 +388,11 @@ std::vector<Option> Rows() {
        .help =
            "Codec of weights, from servers to workers: of the weights themselves (fp32, fp16), or "
            "of their change since the last pull"},
+      {KUMO_SETTING(sync.relay), .effect = kResult, .also = "relayed_pulls forward_contributions",
+       .help =
+           "Servers relay the coded contributions of a round, and workers average them: in block "
+           "mode with a sparse sync.push_codec and block.rule = average, if all partitions' "
+           "contributions are fewer bytes than the weights in sync.pull_codec. Nothing is lost"},
       {KUMO_SETTING(sync.error_feedback), .effect = kResult, .also = "residual residuals",
        .help = "Error feedback: the rounding error of a contribution is added to the next one"},
       {KUMO_SETTING(sync.push_threshold), .allowed = AboveTo(0, 1e30), .effect = kResult,

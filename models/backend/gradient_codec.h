@@ -18,9 +18,9 @@ class GradientCodec {
   // Decodes n numbers to `to`. `code` is in host memory, and may change after the call.
   virtual void Decode(const Codec& codec, std::span<const std::byte> code, int64_t n,
                       float* to) = 0;
-  // Likewise, added to what is at `to`.
-  virtual void DecodeAdd(const Codec& codec, std::span<const std::byte> code, int64_t n,
-                         float* to) = 0;
+  // Likewise, but to += factor * number, each product and sum rounded to float32.
+  virtual void DecodeAdd(const Codec& codec, std::span<const std::byte> code, float factor,
+                         int64_t n, float* to) = 0;
   // Codec::EncodeIn of x, or of x - minus if `minus` is not null. `residual` is null without
   // error feedback. Chunks of a codec of tensors (Codec::of_tensors) are encoded as by
   // ContributionEncoder, those of one tensor in one call.
@@ -45,8 +45,8 @@ class GradientCodec {
   virtual void EncodeAt(int mark, std::span<Encoding> encodings, std::function<void()> done) = 0;
   // To be called within Repeat's work: EncodeAt(mark, ...) waits for the work queued so far.
   virtual void Mark(int mark) = 0;
-  // Whether one other thread may call Encode, Wait, Decode and DecodeAdd while this one queues
-  // steps without marks.
+  // Whether one other thread may call Encode, Wait, Decode and DecodeAdd, and work on arrays of its
+  // own (Zero, AddTo), while this one queues steps without marks.
   virtual bool codes_beside_steps() const = 0;
   // Host memory that Encode writes into best; at least `bytes` long.
   virtual std::shared_ptr<std::byte> MakeCode(size_t bytes) = 0;

@@ -57,7 +57,8 @@ struct Version {
   // Null: workers hold the start.
   FloatArray worker_copy;
   // For pulls, null if they are float32: the start, or the difference of the workers' copy to the
-  // version before. Neither saved nor sent to another server.
+  // version before, or the contributions that have made the start of it. Neither saved nor sent to
+  // another server.
   CodedBytes coded;
 
   bool exists() const { return start != nullptr; }

@@ -1,7 +1,10 @@
 #include "server/shard/chunk_work.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
+
+#include <glog/logging.h>
 
 #include "server/rules/difference.h"
 
@@ -39,7 +42,20 @@ void ChunkWork::MakeNext() {
   for (int i = 0; i < rule->slots(); ++i) arrays.slots[i] = next.slots[i]->data();
   const float* const earlier = sum_holds_contributions ? sum->data() : nullptr;
   AggregateAndApply(*rule, info, earlier, contributions, arrays);
+  if (relays) next.coded = JoinedContributions();
   if (pull_codec != nullptr) EncodeNext();
+}
+
+CodedBytes ChunkWork::JoinedContributions() const {
+  CHECK(!sum_holds_contributions);
+  size_t bytes = 0;
+  for (const CodedContribution& contribution : contributions) bytes += contribution.bytes.size();
+  auto joined = std::make_shared<Buffer<std::byte>>(bytes);
+  std::byte* to = joined->data();
+  for (const CodedContribution& contribution : contributions) {
+    to = std::ranges::copy(contribution.bytes, to).out;
+  }
+  return joined;
 }
 
 void ChunkWork::EncodeNext() {

@@ -43,6 +43,7 @@ struct ChunkWork {
   Version current;                    // that the round started from, until Run(); none if `next`
                                       // is complete
   Version next;                       // to be written; the rule's slots are updated in place
+  bool relays = false;                // pulls of the next version get `contributions`, all of them
   const Codec* pull_codec = nullptr;  // encodes the next version for pulls; null: float32
   EncodeContext pull_context;
   bool stream = false;     // write the next arrays past the caches
@@ -60,6 +61,7 @@ struct ChunkWork {
  private:
   void MakeNext();
   void EncodeNext();
+  CodedBytes JoinedContributions() const;
 };
 
 }  // namespace kumo

@@ -178,6 +178,7 @@ void RoundMath::Step(const RoundPlan& round, int64_t trained, const Chunk& chunk
   if (average_samples_ > 0 && samples > 0) {
     work->info.average_share = AverageShare(average_samples_, trained, samples);
   }
+  work->relays = policy_.Relays(round, chunk.segment);
   work->pull_codec = policy_.PullCodec(round, chunk.segment);
   work->pull_context = policy_.PullContext(work->round + 1, chunk.range);
   const bool differences = work->pull_codec != nullptr && policy_.pulls_differences();
@@ -188,7 +189,7 @@ void RoundMath::Step(const RoundPlan& round, int64_t trained, const Chunk& chunk
 
 Status RoundMath::CodeStart(const Chunk& chunk, int64_t number, Version* version) const {
   const Codec* const codec = policy_.PullCodec(chunk.segment);
-  if (codec == nullptr || policy_.pulls_differences()) return OkStatus();
+  if (codec == nullptr || policy_.pulls_changes()) return OkStatus();
   CodedNumbers coded = EncodeForPulls(
       *codec, policy_.PullContext(plan_.NumbersSince(number, chunk), chunk.range), *version->start);
   KUMO_RETURN_IF_ERROR(CheckFits(chunk, number, coded.first_bad));

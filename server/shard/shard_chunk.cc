@@ -32,7 +32,7 @@ int OpenRound::CountReady() const {
     if (waiting_[added_ + ready].samples > 0) ++with_samples;
   }
   const bool closes = added_ + ready == partitions();
-  return closes || with_samples >= kWorthAPass ? ready : 0;
+  return closes || (with_samples >= kWorthAPass && !relays_) ? ready : 0;
 }
 
 void OpenRound::MoveInto(ChunkWork* work, FloatArray* sum) {
@@ -65,7 +65,10 @@ ShardChunk::ShardChunk(const Chunk& chunk, const RoundMath* math) : chunk_(chunk
 }
 
 OpenRound& ShardChunk::OpenAt(int64_t round) {
-  return rounds_.try_emplace(round, math_->partitions()).first->second;
+  const JobPlan& plan = math_->plan();
+  const bool relays =
+      round < plan.rounds() && math_->policy().Relays(plan.Round(round), chunk_.segment);
+  return rounds_.try_emplace(round, math_->partitions(), relays).first->second;
 }
 
 bool ShardChunk::as_published() const {
@@ -349,18 +352,21 @@ void ShardChunk::Answer(const ParkedPull& pull, const Directive& directive,
   if (Buggify(RareWay::kAnswerDropped)) return;
   header.set_type(wire::CHUNK);
   header.set_round(version);
-  const Codec* const codec = asked->coded ? math_->policy().PullCodec(chunk_.segment) : nullptr;
-  const bool difference = codec != nullptr && !codec->codes_weights();
   const JobPlan& plan = math_->plan();
-  // The last version with other numbers, to which the difference is.
+  const RoundPolicy& policy = math_->policy();
+  const Codec* codec = asked->coded ? policy.PullCodec(chunk_.segment) : nullptr;
+  if (const auto relay = policy.RelayOf(plan, version, chunk_); asked->coded && relay) {
+    codec = relay->codec;
+  }
+  // The last version with other numbers, from which a change is told.
   const int64_t before = plan.NumbersSince(version, chunk_) - 1;
   if (plan.SameNumbers(pull.base, version, chunk_)) {  // the peer has these numbers
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
     header.set_base(pull.base);
   } else if (pull.vector == wire::START && codec != nullptr &&
-             (!difference || plan.SameNumbers(pull.base, before, chunk_))) {
+             (!policy.pulls_changes() || plan.SameNumbers(pull.base, before, chunk_))) {
     header.set_codec(static_cast<uint32_t>(codec->id()));
-    if (difference) header.set_base(pull.base);
+    if (policy.pulls_changes()) header.set_base(pull.base);
     reply.message.payload = {asked->coded, std::as_const(*asked->coded).span()};
   } else {
     header.set_codec(static_cast<uint32_t>(CodecId::kFp32));

@@ -48,10 +48,11 @@ namespace kumo {
 // Open round: who has contributed to a chunk's round, and the peers that keep a copy of their
 // contribution. A contribution waits here, still coded, unless it is applied on arrival. Waiting
 // ones are added to a running sum only if several come next in partition order: so most rounds are
-// one pass over memory, and the memory of those that wait is bounded.
+// one pass over memory, and the memory of those that wait is bounded. Contributions that are
+// relayed are short, and all of them wait for the last one.
 class OpenRound {
  public:
-  explicit OpenRound(int partitions) : here_(partitions) {}
+  OpenRound(int partitions, bool relays) : here_(partitions), relays_(relays) {}
 
   // Whether a partition has contributed.
   bool Has(int partition) const { return here_[partition]; }
@@ -89,7 +90,8 @@ class OpenRound {
   int CountReady() const;
   int partitions() const { return static_cast<int>(here_.size()); }
 
-  std::vector<bool> here_;                  // by partition: has contributed
+  std::vector<bool> here_;  // by partition: has contributed
+  bool relays_ = false;
   std::vector<CodedContribution> waiting_;  // by partition; empty if none waits here
   int added_ = 0;  // contributions that are in the sum or in the work under way, or are applied
   bool save_ = false;

@@ -33,6 +33,13 @@ CodecId AnyCodec(Rng* rng, bool (*may_be)(const Codec&)) {
   }
 }
 
+// So that several chunks cut a tensor, also for codecs that take 4,096 numbers at a time.
+void AddATensorOfSeveralGroups(SimSettings* settings) {
+  settings->tensors.push_back({"c.weight", {3, 3000}, Segment::kDecayed});
+  // Its files are fetched in pieces of a chunk's size, a tenth of which may be lost.
+  settings->experiment.cluster.join_timeout_s = 600;
+}
+
 // A random job; its reference is the same experiment on one worker and one server, undisturbed.
 SimSettings RandomJob(uint64_t seed) {
   Rng rng(seed, RngPurpose::kTest);
@@ -56,12 +63,7 @@ SimSettings RandomJob(uint64_t seed) {
   e.sync.topk_percent = choose({1, 20});
   e.sync.topk_values = choose({0, 1}) ? CodecId::kInt8 : CodecId::kOneBit;
   e.sync.residual_factor = choose({5, 10}) * 0.1;
-  // Several chunks, which cut a tensor, also for codecs that take 4,096 numbers at a time.
-  if (e.sync.ChunkUnit() > 512) {
-    settings.tensors.push_back({"c.weight", {3, 3000}, Segment::kDecayed});
-    // Its files are fetched in pieces of a chunk's size, a tenth of which may be lost.
-    e.cluster.join_timeout_s = 600;
-  }
+  if (e.sync.ChunkUnit() > 512) AddATensorOfSeveralGroups(&settings);
   const size_t rules = ChoicesOf(BlockRule()).size();
   e.cluster.workers = choose({1, 2, 3});
   settings.servers = choose({1, 2, 3});
@@ -114,6 +116,13 @@ SimSettings RandomJob(uint64_t seed) {
   }
   if (choose({0, 0, 1})) settings.tensors[choose({0, 1, 3})].factors.rate = 0;  // frozen
   if (choose({0, 0, 1})) e.job.patience = choose({1, 2});
+  if (e.sync.mode == SyncMode::kBlock && choose({0, 0, 0, 1})) {  // contributions are relayed
+    if (e.sync.ChunkUnit() == 512) AddATensorOfSeveralGroups(&settings);
+    e.sync.push_codec = choose({0, 1}) ? CodecId::kTopk : CodecId::kTopk2bit;
+    e.sync.pull_codec = CodecId::kFp32;
+    e.block.rule = BlockRule::kAverage;
+    e.evaluation.average_samples = 0;
+  }
   return settings;
 }
 

@@ -42,7 +42,16 @@ void FakeTrainer::Install(const InstallAction& install) {
   const Range range = shape_->map.chunks()[install.chunk].range;
   const std::span<float> to =
       std::span<float>(vectors_[install.vector]).subspan(range.begin, range.size());
-  if (install.adds) {
+  if (install.relay) {
+    std::vector<float> sum(to.size());
+    const size_t length = install.codec->EncodedBytes(to.size());
+    for (size_t i = 0; i < install.relay->samples.size(); ++i) {
+      install.codec->DecodeAdd(install.payload.bytes.subspan(i * length, length), to.size(), 0,
+                               static_cast<float>(install.relay->samples[i]), sum);
+    }
+    const auto scale = static_cast<float>(1.0 / static_cast<double>(install.relay->round_samples));
+    for (size_t i = 0; i < to.size(); ++i) to[i] -= scale * sum[i];
+  } else if (install.adds) {
     install.codec->DecodeAdd(install.payload.bytes, to.size(), 0, 1.0f, to);
   } else {
     install.codec->Decode(install.payload.bytes, to.size(), 0, to);

@@ -12,6 +12,7 @@
 #include "common/codec/codec.h"
 #include "common/job/job_plan.h"
 #include "common/job/metric_sums.h"
+#include "common/job/round_policy.h"
 #include "common/transport/message.h"
 #include "proto/checkpoint.pb.h"
 
@@ -35,13 +36,15 @@ struct InitialWeights {
   std::optional<checkpoint::Origin> origin;  // if some weights come from another job
 };
 // Decodes a chunk's payload into the base weights (vector START) or into the evaluated weights
-// (vector WEIGHTS), or adds it to them.
+// (vector WEIGHTS), or adds it to them, or steps them by the contributions in it
+// (RoundPolicy::Relays).
 struct InstallAction {
   int chunk = 0;
   wire::Vector vector = wire::START;
   bool adds = false;
   const Codec* codec = nullptr;
   Payload payload;
+  std::optional<Relay> relay = std::nullopt;
 };
 // Takes over the carried state of a partition before its first block on this worker. Arrays and
 // chunks that are not listed are zero.

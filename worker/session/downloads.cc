@@ -15,15 +15,12 @@ bool WeightDownload::OnChunk(const wire::Header& asked, const Message& message) 
     return false;
   }
   if (header.has_base() && header.base() != asked.base()) return false;
-  const Codec* const codec = shape_->policy.FindPullCodec(header.codec());
   const Chunk& chunk = shape_->map.chunks()[header.chunk()];
-  const size_t numbers = chunk.range.size();
   if (header.has_base() && message.payload.empty() && SameNumbers(asked, chunk)) {
     sides_[header.vector()].arrived.push_back(message);
     return true;
   }
-  if (codec == nullptr || codec->codes_weights() == header.has_base() ||
-      message.payload.bytes.size() != codec->EncodedBytes(numbers)) {
+  if (!IsOf(header, chunk, message.payload.bytes.size())) {
     LOG(WARNING) << "chunk " << header.chunk() << " arrived with " << message.payload.bytes.size()
                  << " bytes, which codec " << header.codec() << " does not produce"
                  << (header.has_base() ? " for a difference" : "") << "; pulls it again";
@@ -31,6 +28,24 @@ bool WeightDownload::OnChunk(const wire::Header& asked, const Message& message) 
   }
   sides_[header.vector()].arrived.push_back(message);
   return true;
+}
+
+// Whether the codec makes so many bytes of the chunk, and tells what the answer says it tells.
+bool WeightDownload::IsOf(const wire::Header& answer, const Chunk& chunk, size_t bytes) const {
+  const auto numbers = static_cast<size_t>(chunk.range.size());
+  if (const std::optional<Relay> relay = RelayIn(answer)) {
+    return answer.codec() == static_cast<uint32_t>(relay->codec->id()) &&
+           bytes == relay->EncodedBytes(numbers);
+  }
+  const Codec* const codec = shape_->policy.FindPullCodec(answer.codec());
+  return codec != nullptr && codec->codes_weights() != answer.has_base() &&
+         bytes == codec->EncodedBytes(numbers);
+}
+
+// The contributions that a message has; nullopt: it has numbers.
+std::optional<Relay> WeightDownload::RelayIn(const wire::Header& answer) const {
+  if (!answer.has_base() || answer.vector() != wire::START) return std::nullopt;
+  return shape_->policy.RelayOf(shape_->plan, answer.round(), shape_->map.chunks()[answer.chunk()]);
 }
 
 // Whether the worker has the numbers of the version that it has asked for.
@@ -47,9 +62,10 @@ void WeightDownload::Install(const Message& message, Side* side, Reached* reache
   side->whole = -1;
   if (side->asked == header.round() && --side->missing == 0) side->whole = side->asked;
   if (!message.payload.empty()) {  // else as the version before
-    const Codec* const codec = shape_->policy.FindPullCodec(header.codec());
-    context->Do(
-        InstallAction{header.chunk(), header.vector(), header.has_base(), codec, message.payload});
+    std::optional<Relay> relay = RelayIn(header);
+    const Codec* const codec = relay ? relay->codec : shape_->policy.FindPullCodec(header.codec());
+    context->Do(InstallAction{header.chunk(), header.vector(), header.has_base(), codec,
+                              message.payload, std::move(relay)});
   }
   if (header.chunk() != 0 || header.vector() != wire::START) return;
   save_ = header.save();
@@ -81,11 +97,11 @@ void WeightDownload::AskAhead(wire::Vector vector, int64_t version, WorkerStepCo
   if (side.whole != step && side.asked != step) AskFor(vector, step, /*whole=*/true, context);
 }
 
-// The version to install next on the way to `version`. A difference is to the version before: so
+// The version to install next on the way to `version`. A change is told from the version before: so
 // versions that no round starts from are installed too, if that takes few steps.
 int64_t WeightDownload::StepTowards(wire::Vector vector, int64_t version) const {
   const int64_t whole = sides_[vector].whole;
-  const bool steps = shape_->policy.pulls_differences() && vector == wire::START;
+  const bool steps = shape_->policy.pulls_changes() && vector == wire::START;
   const bool near = whole >= 0 && whole < version && version <= whole + 1 + shape_->plan.delay();
   return steps && near ? whole + 1 : version;
 }
@@ -114,9 +130,9 @@ void WeightDownload::AskFor(wire::Vector vector, int64_t version, bool whole,
     header.set_wait(whole && shape_->plan.on_arrival());
     // Numbers that have not changed are not sent again, but the version is waited for as any other:
     // a push to a round that the chunk has not reached would be refused.
-    const bool difference = shape_->policy.pulls_differences() && vector == wire::START;
+    const bool change = shape_->policy.pulls_changes() && vector == wire::START;
     const bool same = shape_->plan.SameNumbers(installed, version, chunk);
-    if (installed >= 0 && (difference || same)) header.set_base(installed);
+    if (installed >= 0 && (change || same)) header.set_base(installed);
     context->Ask(chunk.server, std::move(header));
   }
   if (side.missing == 0) side.whole = version;

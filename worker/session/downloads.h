@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -59,6 +60,8 @@ class WeightDownload {
     int64_t asked = -1;              // the version whose missing chunks are pulled
     int missing = 0;                 // chunks not installed at that version
   };
+  bool IsOf(const wire::Header& answer, const Chunk& chunk, size_t bytes) const;
+  std::optional<Relay> RelayIn(const wire::Header& answer) const;
   bool SameNumbers(const wire::Header& asked, const Chunk& chunk) const;
   void Install(const Message& message, Side* side, Reached* reached, WorkerStepContext* context);
   void AskFor(wire::Vector vector, int64_t version, bool whole, WorkerStepContext* context);

@@ -17,11 +17,26 @@ void InstalledWeights::Install(const InstallAction& install) {
   if (vector.empty()) vector = {*backend_, layout_.size(), "the evaluated weights"};
   const Range range = map_->chunks()[install.chunk].range;
   float* const to = vector.data() + range.begin;
-  if (install.adds) {
-    backend_->DecodeAdd(*install.codec, install.payload.bytes, range.size(), to);
+  if (install.relay) {
+    Step(*install.relay, install.payload.bytes, range.size(), to);
+  } else if (install.adds) {
+    backend_->DecodeAdd(*install.codec, install.payload.bytes, 1.0f, range.size(), to);
   } else {
     backend_->Decode(*install.codec, install.payload.bytes, range.size(), to);
   }
+}
+
+void InstalledWeights::Step(const Relay& relay, std::span<const std::byte> contributions,
+                            int64_t numbers, float* weights) {
+  if (sum_.size() < numbers) sum_ = {*backend_, numbers, "relayed contributions"};
+  backend_->Zero(sum_.data(), static_cast<size_t>(numbers) * sizeof(float));
+  const size_t length = relay.codec->EncodedBytes(static_cast<size_t>(numbers));
+  for (size_t i = 0; i < relay.samples.size(); ++i) {
+    backend_->DecodeAdd(*relay.codec, contributions.subspan(i * length, length),
+                        static_cast<float>(relay.samples[i]), numbers, sum_.data());
+  }
+  const auto scale = static_cast<float>(1.0 / static_cast<double>(relay.round_samples));
+  backend_->AddTo(-scale, sum_.data(), numbers, weights);
 }
 
 BlockWeights::BlockWeights(const Experiment& experiment, const ParameterLayout* layout,

@@ -19,12 +19,15 @@
 // KeepAhead and the Installs between them perhaps to its second one (training_engine.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "common/base/status.h"
 #include "common/job/parameter_layout.h"
+#include "common/job/round_policy.h"
 #include "common/job/shard_map.h"
 #include "common/settings/experiment.h"
 #include "models/backend/backend.h"
@@ -51,10 +54,16 @@ class InstalledWeights {
   float* Of(wire::Vector vector) { return (vector == wire::START ? base_ : evaluated_).data(); }
 
  private:
+  // Steps the weights of a chunk of so many numbers by the contributions to it
+  // (RoundPolicy::Relays).
+  void Step(const Relay& relay, std::span<const std::byte> contributions, int64_t numbers,
+            float* weights);
+
   const ParameterLayout& layout_;
   Backend* const backend_;
   const ShardMap* map_ = nullptr;
   DeviceArray<float> base_, evaluated_;
+  DeviceArray<float> sum_;  // of relayed contributions to a chunk
 };
 
 class BlockWeights {

@@ -111,7 +111,7 @@ class CodecBench {
       };
       KUMO_RETURN_IF_ERROR(Take(&install, [&] {
         each([&](const Chunk& chunk, const Codec& codec) {
-          backend_.DecodeAdd(codec, codes[chunk.index].bytes, chunk.range.size(),
+          backend_.DecodeAdd(codec, codes[chunk.index].bytes, 1.0f, chunk.range.size(),
                              weights_.data() + chunk.range.begin);
         });
         return backend_.Wait();
@@ -126,12 +126,17 @@ class CodecBench {
       speed.push_bytes = speed.pull_bytes = 0;
       KUMO_RETURN_IF_ERROR(Take(&close, [&] {
         std::vector<std::byte> code;
-        each([&](const Chunk& chunk, const Codec&) {
+        each([&](const Chunk& chunk, const Codec& push) {
           const std::span<float> x = Of(&movement_, chunk);
           const std::span<float> sum = Of(&sum_, chunk);
           const Codec& fp32 = CodecOf(CodecId::kFp32);
           for (int pass = 0; pass < 2; ++pass) {
             fp32.DecodeAdd(std::as_bytes(x), x.size(), 0, 1.0f, sum);
+          }
+          if (shape.policy.Relays(round, chunk.segment)) {
+            speed.pull_bytes += int64_t{experiment.sync.partitions} *
+                                static_cast<int64_t>(push.EncodedBytes(x.size()));
+            return;
           }
           const Codec* pull = shape.policy.PullCodec(round, chunk.segment);
           if (pull == nullptr) pull = &fp32;

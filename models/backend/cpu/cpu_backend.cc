@@ -58,10 +58,10 @@ class CpuBackend final : public Backend {
     if (!host_.failure().ok()) return;
     codec.Decode(code, static_cast<size_t>(n), 0, {to, static_cast<size_t>(n)});
   }
-  void DecodeAdd(const Codec& codec, std::span<const std::byte> code, int64_t n,
+  void DecodeAdd(const Codec& codec, std::span<const std::byte> code, float factor, int64_t n,
                  float* to) override {
     if (!host_.failure().ok()) return;
-    codec.DecodeAdd(code, static_cast<size_t>(n), 0, 1.0f, {to, static_cast<size_t>(n)});
+    codec.DecodeAdd(code, static_cast<size_t>(n), 0, factor, {to, static_cast<size_t>(n)});
   }
   void Encode(std::span<Encoding> encodings) override {
     for (Encoding& encoding : encodings) {

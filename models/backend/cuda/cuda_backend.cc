@@ -80,11 +80,11 @@ class CudaBackend final : public Backend {
     Write(code.data(), code.size(), packed_.data());
     KUMO_CUDA(*engine_, cuda::Decode(engine_->launch(), codec, packed_.data(), n, to));
   }
-  void DecodeAdd(const Codec& codec, std::span<const std::byte> code, int64_t n,
+  void DecodeAdd(const Codec& codec, std::span<const std::byte> code, float factor, int64_t n,
                  float* to) override {
     if (decoded_.size() < n) decoded_ = DeviceArray<float>(*engine_, n, "a decoded chunk");
     Decode(codec, code, n, decoded_.data());
-    AddTo(1.0f, decoded_.data(), n, to);
+    AddTo(factor, decoded_.data(), n, to);
   }
   void Encode(std::span<Encoding> encodings) override { coder_.Encode(encodings); }
   // One thread queues the work of the stream; coding takes a device little time.

@@ -81,6 +81,38 @@ TEST(RoundPolicy, WarmUpsAndStatisticsGoInFullPrecision) {
   }
 }
 
+TEST(RoundPolicy, SparseContributionsAreRelayedWhereTheyMakeTheNextWeightsInFewerBytes) {
+  Experiment relays;
+  relays.sync.mode = SyncMode::kBlock;
+  relays.sync.push_codec = CodecId::kTopk2bit;
+  relays.sync.partitions = 4;
+  relays.block.rule = BlockRule::kAverage;
+  const auto form = [&relays](auto change) {
+    Experiment e = relays;
+    change(&e);
+    return RoundPolicy(e).pull_form();
+  };
+  EXPECT_EQ(form([](Experiment*) {}), PullForm::kRelay);
+  EXPECT_EQ(form([](Experiment* e) { e->sync.push_codec = CodecId::kTopk; }), PullForm::kRelay);
+  EXPECT_EQ(form([](Experiment* e) { e->sync.pull_codec = CodecId::kOneBit; }), PullForm::kRelay);
+  // All partitions' contributions are more bytes than a difference.
+  EXPECT_EQ(form([](Experiment* e) { e->sync.pull_codec = CodecId::kTopk2bit; }),
+            PullForm::kDifference);
+  EXPECT_EQ(form([](Experiment* e) { e->sync.partitions = 256; }), PullForm::kWeights);
+  EXPECT_EQ(form([](Experiment* e) { e->sync.relay = false; }), PullForm::kWeights);
+  EXPECT_EQ(form([](Experiment* e) { e->sync.push_codec = CodecId::kOneBit; }), PullForm::kWeights);
+  EXPECT_EQ(form([](Experiment* e) { e->block.rule = BlockRule::kSlowMo; }), PullForm::kWeights);
+  EXPECT_EQ(form([](Experiment* e) { e->evaluation.average_samples = 10; }), PullForm::kWeights);
+  EXPECT_EQ(form([](Experiment* e) { e->sync.mode = SyncMode::kGradient; }), PullForm::kWeights);
+
+  const RoundPolicy policy(relays);
+  EXPECT_TRUE(policy.Relays(Block(), Segment::kDecayed));
+  EXPECT_FALSE(policy.Relays(Block(), Segment::kStatistics));
+  EXPECT_FALSE(policy.Relays(WarmUp(), Segment::kDecayed));
+  EXPECT_EQ(policy.version_vectors(), 1);
+  EXPECT_FALSE(policy.EvaluatesApart(Block()));
+}
+
 TEST(RoundPolicy, EvaluatesApartWhereTheServersOrTheCodecMakeADifference) {
   Experiment e;
   e.sync.mode = SyncMode::kBlock;

@@ -340,6 +340,26 @@ TEST(BlockRules, HaveTheirTraits) {
   }
 }
 
+// Workers that get the contributions make the next weights from this trait.
+TEST(BlockRules, ThoseThatAverageSubtractTheMeanAndKeepNothing) {
+  for (const BlockRuleSettings& settings : AllBlockSettings()) {
+    if (!TraitsOf(settings).averages) continue;
+    const auto rule = Block(settings);
+    EXPECT_EQ(rule->slots(), 0);
+    EXPECT_FALSE(rule->keeps_weights_apart());
+    RoundInfo info = Samples(7);
+    info.block_rate = 0.3f;
+    info.weight_decay = 0.1f;
+    const std::vector<float> sum = Normal(300, 1);
+    Chunk chunk(Normal(300, 2));
+    std::vector<float> expected = chunk.start;
+    const float scale = 1.0f / 7.0f;
+    for (size_t i = 0; i < sum.size(); ++i) expected[i] -= scale * sum[i];
+    chunk.Round(*rule, info, sum);
+    EXPECT_EQ(chunk.start, expected);
+  }
+}
+
 TEST(BlockMomentum, KeepsTheWeightsApartOnlyForThePapersNesterov) {
   for (const BlockRuleSettings& settings : AllBlockSettings()) {
     const bool apart = settings.rule == BlockRule::kBlockMomentum &&

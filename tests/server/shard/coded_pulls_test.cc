@@ -74,8 +74,13 @@ struct Reader {
         continue;
       }
       EXPECT_EQ(reply.header.has_base(), !codec.codes_weights());
-      if (reply.header.has_base()) {
-        EXPECT_EQ(reply.header.base(), at);
+      if (reply.header.has_base()) EXPECT_EQ(reply.header.base(), at);
+      const RoundPolicy policy(shards->job().experiment);
+      const auto relay = policy.RelayOf(shards->job().plan(), version, chunk);
+      if (reply.header.has_base() && relay) {
+        Step(*relay, reply.payload.bytes, to);
+        ++differences;
+      } else if (reply.header.has_base()) {
         codec.DecodeAdd(reply.payload.bytes, to.size(), 0, 1.0f, to);
         ++differences;
       } else {
@@ -86,10 +91,37 @@ struct Reader {
     return differences;
   }
 
+  // w' = w - sum of samples * contribution / samples.
+  static void Step(const Relay& relay, std::span<const std::byte> bytes, std::span<float> weights) {
+    ASSERT_EQ(bytes.size(), relay.EncodedBytes(weights.size()));
+    const size_t length = bytes.size() / relay.samples.size();
+    std::vector<float> sum(weights.size());
+    for (size_t i = 0; i < relay.samples.size(); ++i) {
+      relay.codec->DecodeAdd(bytes.subspan(i * length, length), sum.size(), 0,
+                             static_cast<float>(relay.samples[i]), sum);
+    }
+    const float scale = 1.0f / static_cast<float>(relay.round_samples);
+    for (size_t i = 0; i < sum.size(); ++i) weights[i] -= scale * sum[i];
+  }
+
   std::vector<float> held;
   int64_t at = -1;
   int same = 0;
 };
+
+// A job whose contributions are relayed: of 3 chunks with 3 groups of topk.
+Job RelayingJob() {
+  Job job = SmallJob();
+  std::vector<TensorSpec> tensors = test::SmallTensors();
+  tensors[0].shape = {300, 30};
+  job.spec.layout = ParameterLayout::Make(tensors).value();
+  Experiment& e = job.experiment;
+  e.cluster.chunk_kib = 16;
+  e.sync.push_codec = CodecId::kTopk;
+  e.sync.pull_codec = CodecId::kFp16;
+  e.block.rule = BlockRule::kAverage;
+  return job;
+}
 
 TEST(CodedPulls, DifferencesLeadAWorkerToTheBitsThatOthersGetAsAWhole) {
   for (const CodecId codec : {CodecId::kOneBit, CodecId::kInt8, CodecId::kBf16}) {
@@ -163,6 +195,52 @@ TEST(CodedPulls, AChunkThatTookNoPartIsNotSentAgain) {
       EXPECT_EQ(slow.held, follower.held) << version;
     }
   }
+}
+
+// The weights are the servers' own, to the bit: nothing is coded a second time.
+TEST(CodedPulls, RelayedContributionsLeadAWorkerToTheServersBits) {
+  Job job = RelayingJob();
+  Shards relaying(job, 2);
+  job.experiment.sync.relay = false;
+  job.experiment.sync.pull_codec = CodecId::kFp32;
+  Shards exact(job, 2);
+  relaying.Initialise();
+  exact.Initialise();
+  Reader follower, late;
+  EXPECT_EQ(follower.Pull(&relaying, 0), 0);
+  late.Pull(&relaying, 0);
+  for (int64_t version = 1; version <= relaying.job().plan().rounds(); ++version) {
+    relaying.RunRound(version - 1);
+    exact.RunRound(version - 1);
+    const int64_t statistics = 1;
+    EXPECT_EQ(follower.Pull(&relaying, version), std::ssize(relaying.map().chunks()) - statistics);
+    EXPECT_EQ(follower.held, exact.Pull(version, wire::START));
+    EXPECT_EQ(relaying.Pull(version, wire::START), follower.held);
+    EXPECT_EQ(relaying.Pull(version, wire::WEIGHTS), follower.held);
+    if (version % 3 != 0) continue;  // too far behind
+    EXPECT_EQ(late.Pull(&relaying, version), 0);
+    EXPECT_EQ(late.held, follower.held);
+  }
+}
+
+// Passes over some of them would leave nothing to relay.
+TEST(CodedPulls, ManyContributionsThatAreRelayedWaitForTheLastOne) {
+  Job job = RelayingJob();
+  job.experiment.sync.partitions = 13;
+  job.experiment.sync.minibatch = 1;
+  job.experiment.sync.block = 1;
+  Shards shards(job, 1);
+  shards.Initialise();
+  Reader reader;
+  reader.Pull(&shards, 0);
+  for (int p = 0; p < 13; ++p) {
+    for (const Chunk& chunk : shards.map().chunks()) {
+      ASSERT_TRUE(shards.Send(PushMessage(job, chunk, 0, p)).ok());
+    }
+    shards.Compute();
+  }
+  EXPECT_GT(reader.Pull(&shards, 1), 0);
+  EXPECT_EQ(reader.held, shards.Pull(1, wire::START));
 }
 
 // What the readers got would be another number, or rubbish.

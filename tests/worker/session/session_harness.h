@@ -225,10 +225,13 @@ class Script {
       }
       if (auto* install = std::get_if<InstallAction>(&action)) {
         installs.emplace_back(install->chunk, install->vector);
-        EXPECT_EQ(install->payload.bytes.size(),
-                  install->codec->EncodedBytes(map().chunks()[install->chunk].range.size()));
-        if (install->vector == wire::START) {
-          const size_t numbers = map().chunks()[install->chunk].range.size();
+        const size_t numbers = map().chunks()[install->chunk].range.size();
+        EXPECT_EQ(install->payload.bytes.size(), install->relay
+                                                     ? install->relay->EncodedBytes(numbers)
+                                                     : install->codec->EncodedBytes(numbers));
+        if (install->relay) {
+          relays.emplace_back(install->chunk, install->payload.bytes.size());
+        } else if (install->vector == wire::START) {
           install->codec->Decode(install->payload.bytes, numbers, 0, {&base[install->chunk], 1});
         }
       }
@@ -276,6 +279,7 @@ class Script {
   std::deque<SendToServerAction> sent;
   std::vector<SendToServerAction> log;  // what Run answered, or kept waiting
   std::vector<std::pair<int, wire::Vector>> installs;
+  std::vector<std::pair<int, size_t>> relays;  // of them: chunk and bytes
   // Round or version, and partition.
   std::vector<std::pair<int64_t, int>> trained, trained_ahead, evaluated;
   std::map<int, float> base;                  // by chunk: its installed version

@@ -360,6 +360,57 @@ TEST(Session, WhoHoldsAVersionAsksForTheDifferenceToIt) {
   EXPECT_EQ(bases, std::set<int64_t>{0});
 }
 
+TEST(Session, ARelayHasTheContributionsOfAllPartitionsOfTheVersionThatIsHeld) {
+  SessionSettings settings = SmallSettings();
+  Experiment& e = settings.experiment;
+  e.sync.push_codec = CodecId::kTopk;
+  e.block.rule = BlockRule::kAverage;
+  e.cluster.chunk_kib = 16;
+  settings.identity = IdentityOf(e);
+  const size_t partitions = e.sync.partitions;
+  Script script(settings);
+  script.Join();
+  script.Order({{1, 0}});
+  size_t relayed = 0;
+  for (int step = 0; step < 1000 && relayed == 0; ++step) {
+    if (script.sent.empty()) {
+      ASSERT_TRUE(script.Work());
+      continue;
+    }
+    const SendToServerAction send = script.sent.front();
+    script.sent.pop_front();
+    const wire::Header& asked = send.message.header;
+    const Chunk* chunk = nullptr;
+    if (asked.type() == wire::PULL) chunk = &script.map().chunks()[asked.chunk()];
+    if (asked.round() != 1 || chunk == nullptr || !chunk->trained()) {
+      script.Answer(send);
+      continue;
+    }
+    EXPECT_EQ(asked.base(), 0);
+    const Codec& topk = e.sync.PushCodec();
+    const size_t length = topk.EncodedBytes(chunk->range.size());
+    const auto answer = [&](size_t bytes, CodecId codec, std::optional<int64_t> base) {
+      Message reply = *script.Reply(send);
+      reply.header.set_codec(static_cast<uint32_t>(codec));
+      if (base) reply.header.set_base(*base);
+      reply.payload = Bytes(bytes);
+      script.Receive(send.server, reply);
+    };
+    for (const size_t count : {size_t{1}, partitions - 1, partitions + 1}) {
+      answer(count * length, CodecId::kTopk, 0);
+    }
+    answer(partitions * length, CodecId::kTopk, 1);             // from another version
+    answer(partitions * length, CodecId::kTopk, std::nullopt);  // from none
+    answer(partitions * length, CodecId::kInt8, 0);
+    EXPECT_TRUE(script.relays.empty());
+    answer(partitions * length, CodecId::kTopk, 0);
+    relayed = partitions * length;
+  }
+  script.Run(/*until_round=*/1);
+  ASSERT_FALSE(script.relays.empty());
+  EXPECT_EQ(script.relays.front().second, relayed);
+}
+
 TEST(Session, WhatIsNoChunkIsNotInstalledAndAskedForAgain) {
   Script script;
   script.Join();

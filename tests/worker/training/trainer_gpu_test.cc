@@ -2,6 +2,8 @@
 // hands on early is what it has in the end.
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -88,6 +90,48 @@ TEST_F(TrainerTest, ADifferenceThatIsInstalledIsAddedOnEveryDevice) {
       worker.Add(*codec, difference);
       at_once.InstallAll(Chunks(at_once, weights));
       EXPECT_TRUE(SameBytes(worker.Train(0, 1), at_once.Train(0, 1)));
+    }
+  }
+}
+
+// As the servers add contributions and step, to the bit.
+TEST_F(TrainerTest, RelayedContributionsStepTheWeightsOnEveryDevice) {
+  for (const CodecId id : {CodecId::kTopk, CodecId::kTopk2bit}) {
+    for (const Device::Kind device : {Device::Kind::kCpu, Device::Kind::kCuda}) {
+      Experiment e = Block();
+      e.sync.push_codec = id;
+      e.block.rule = BlockRule::kAverage;
+      e.network.device.kind = device;
+      e.network.deterministic = true;
+      Worker worker(e);
+      Worker at_once(e);
+      ASSERT_EQ(worker.shape.policy.pull_form(), PullForm::kRelay);
+      std::vector<float> weights = worker.InitialWeights();
+      const std::vector<TrainedBlock> blocks = {worker.Train(0, 0), worker.Train(0, 1)};
+      for (const Chunk& chunk : worker.map().chunks()) {
+        const auto n = static_cast<size_t>(chunk.range.size());
+        const auto relay = worker.shape.policy.RelayOf(worker.shape.plan, 1, chunk);
+        if (!relay) continue;
+        auto joined = std::make_shared<std::vector<std::byte>>();
+        std::vector<float> sum(n);
+        for (size_t p = 0; p < blocks.size(); ++p) {
+          const auto bytes = blocks[p].contributions[chunk.index].bytes;
+          relay->codec->DecodeAdd(bytes, n, 0, static_cast<float>(relay->samples[p]), sum);
+          joined->insert(joined->end(), bytes.begin(), bytes.end());
+        }
+        const float scale = 1.0f / static_cast<float>(relay->round_samples);
+        for (size_t i = 0; i < n; ++i) weights[chunk.range.begin + i] -= scale * sum[i];
+        worker.trainer->Install({chunk.index,
+                                 wire::START,
+                                 /*adds=*/true,
+                                 relay->codec,
+                                 {joined, std::span<const std::byte>(*joined)},
+                                 relay});
+      }
+      at_once.InstallAll(Chunks(at_once, weights));
+      at_once.Train(0, 0);
+      at_once.Train(0, 1);
+      EXPECT_TRUE(SameBytes(worker.Train(1, 0), at_once.Train(1, 0)));
     }
   }
 }
