@@ -10,6 +10,8 @@ import sys
 import tempfile
 import time
 
+from links import address
+
 HERE = pathlib.Path(__file__).resolve().parent
 MINIBATCH, BLOCK, PARTITIONS = 64, 50, 2
 START_UP_S, FIRST_ROUND = 2, 2  # earlier rounds are start-up
@@ -94,22 +96,59 @@ def find_torch():
     return (python, found.stdout.strip()) if found.returncode == 0 else (None, None)
 
 
-def ddp(python, network, seconds, layout="contiguous", hook="none"):
-    """Samples per second of PyTorch DDP's two ranks (torch_ddp.py)."""
+class Ranks:
+    """Ranks of PyTorch DDP over gloo (torch_ddp.py). A context manager that leaves no process running."""
+
+    def __init__(self, python, network, arguments, hook="none", links=None, layout="contiguous"):
+        """network: "lenet" or a perceptron's widths; links: each of arguments.hosts has a rank (links.py);
+        without, there are two on the loopback."""
+        count = arguments.hosts if links else PARTITIONS
+        network = network if isinstance(network, str) else "-".join(map(str, network))
+        environment = dict(os.environ, MASTER_ADDR=address(0) if links else "127.0.0.1",
+                           MASTER_PORT="7800" if links else str(free_port()),
+                           WORLD_SIZE=str(count), OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE",
+                           GLOO_SOCKET_IFNAME="kumo" if links else "lo")
+        self.errors = tempfile.TemporaryFile("w+")
+        self.processes = []
+        for rank in range(count):
+            command = [python, HERE / "torch_ddp.py", str(rank), network, "--layout", layout, "--hook",
+                       hook, "--windows", str(getattr(arguments, "windows", 1)), "--seconds",
+                       str(arguments.seconds), "--data", str(arguments.data)]
+            start = (lambda command, **rest: links.popen(rank, command, **rest)) if links else (
+                subprocess.Popen)
+            self.processes.append(start(command, env=environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=self.errors, text=True))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def ask(self, line):
+        try:
+            print(line, file=self.processes[0].stdin, flush=True)
+            return json.loads(self.processes[0].stdout.readline())
+        except (OSError, ValueError):
+            self.errors.seek(0)
+            sys.exit(f"{pathlib.Path(sys.argv[0]).name}: PyTorch DDP: "
+                     f"{self.errors.read().strip()[-2000:]}")
+
+    def measure(self):
+        """Samples per second of all ranks, in each window."""
+        return self.ask("measure")
+
+    def train(self, samples):
+        """Trains on the first so many samples of arguments.data; returns the validation loss."""
+        return self.ask(f"train {samples}")
+
+
+def free_port():
     with socket.socket() as any_port:
         any_port.bind(("127.0.0.1", 0))
-        port = any_port.getsockname()[1]
-    environment = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
-                       OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", OMP_WAIT_POLICY="PASSIVE")
-    with tempfile.TemporaryFile("w+") as errors:
-        ranks = [subprocess.Popen([python, HERE / "torch_ddp.py", str(rank), network, str(seconds),
-                                   layout, hook], env=environment, stdout=subprocess.PIPE,
-                                  stderr=errors, text=True) for rank in range(2)]
-        outputs = [rank.communicate()[0] for rank in ranks]
-        if any(rank.returncode for rank in ranks):
-            errors.seek(0)
-            sys.exit(f"{pathlib.Path(sys.argv[0]).name}: PyTorch DDP: {errors.read().strip()}")
-    return float(outputs[0])
+        return any_port.getsockname()[1]
 
 
 def machine():

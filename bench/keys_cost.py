@@ -19,9 +19,12 @@ import subprocess
 import tempfile
 
 from jobs import commit, draw_data, in_slow_network, machine, parser, rate, run_job
-from slow_network import BLOCKS, KUMO, write_network
+from slow_network import write_network
 
-JOBS = ("gradients", f"blocks of {BLOCKS}, 1bit pushes, fp16 pulls")
+# name: settings, minibatches a round
+JOBS = {"gradients": (["sync.mode=gradient", "sync.push_codec=fp32"], 1),
+        "blocks of 10, 1bit pushes, fp16 pulls":
+            (["sync.push_codec=1bit", "sync.pull_codec=fp16"], 10)}
 
 
 def main():
@@ -38,8 +41,7 @@ def main():
                        stdout=subprocess.DEVNULL)
         file = write_network([784, arguments.width, arguments.width, 1024, 10], folder)
         for _ in range(arguments.runs):
-            for name in JOBS:
-                settings, block = KUMO[name]
+            for name, (settings, block) in JOBS.items():
                 for whether, more in (("without keys", []), ("with keys", [f"cluster.keys={keys}"])):
                     entries = run_job(arguments, 2, folder, block=block,
                                       settings=[f"network.file={file}", *settings, *more])
