@@ -45,7 +45,7 @@ enum class PullForm {
 // The contributions that a pull relays, one code behind the other in partition order.
 struct Relay {
   const Codec* codec = nullptr;
-  std::vector<int64_t> samples;  // of each contribution; those without samples are not there
+  std::vector<int64_t> samples = {};  // of each contribution; those without samples are not there
   int64_t round_samples = 0;     // their sum
 
   size_t EncodedBytes(size_t numbers) const {

@@ -464,7 +464,8 @@ class Checker {
     NoteUnless(SelectsValues(), {"sync.topk_percent", "sync.topk_values"},
                "neither sync.push_codec nor sync.pull_codec is topk");
     NoteUnless(!e_.checkpoint.resume.never(), {"checkpoint.continue"}, "checkpoint.resume = never");
-    NoteUnless(e_.sync.mode == SyncMode::kAsync, {"sync.staleness"}, "sync.mode is not async");
+    NoteUnless(e_.sync.mode == SyncMode::kAsync, {"sync.staleness", "sync.staleness_correction"},
+               "sync.mode is not async");
     NoteUnless(e_.sync.mode != SyncMode::kAsync, {"sync.overlap"},
                "sync.mode = async takes sync.staleness");
     if (e_.sync.mode != SyncMode::kBlock) {

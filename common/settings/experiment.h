@@ -108,10 +108,11 @@ struct Experiment {
     // Minibatches trained during an exchange: of the next block, or rounds of delay (gradient
     // mode).
     int overlap = 0;
-    int staleness = 4;           // rounds by which a partition may be ahead of another; async mode
-    int fragments = 1;           // of the weights, exchanged in turn; block mode
-    double local_share = 0;      // of own weights after an exchange, block mode
-    int64_t warmup_samples = 0;  // full-precision gradient mode at first, block mode only
+    int staleness = 4;  // rounds by which a partition may be ahead of another; async mode
+    bool staleness_correction = false;  // of the learning rate, async mode
+    int fragments = 1;                  // of the weights, exchanged in turn; block mode
+    double local_share = 0;             // of own weights after an exchange, block mode
+    int64_t warmup_samples = 0;         // full-precision gradient mode at first, block mode only
     CodecId push_codec = CodecId::kFp32;
     CodecId pull_codec = CodecId::kFp32;
     bool relay = true;  // pulls may relay contributions instead

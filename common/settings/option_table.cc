@@ -365,6 +365,11 @@ std::vector<Option> Rows() {
        .help = "Rounds by which a partition may be ahead of the slowest (async mode), within an "
                "epoch and up to a checkpoint; 0: gradient mode. Checkpoints, stops and early "
                "stopping may come as many rounds late"},
+      {KUMO_SETTING(sync.staleness_correction), .effect = kResult,
+       .also = "staleness_aware staleness_dependent_lr",
+       .help = "Division of a gradient's learning rate by its staleness (async mode): the "
+               "contributions applied since the weights that it was computed from, in rounds, if "
+               "that is more than one"},
       {KUMO_SETTING(sync.fragments), .allowed = Between(1, kMostFragments),
        .effect = kRounds | kOrder | kStepCount | kBlockMomentDecay,
        .also = "num_fragments model_fragments streaming",

@@ -57,6 +57,7 @@ Result<RoundMath> RoundMath::Make(const Experiment& experiment, const JobPlan& p
   math.block_decay_ = experiment.block.weight_decay;
   math.stream_ = map.ServerBytes(server) > kStreamBytes;
   const PlanSettings& of = plan.settings();
+  math.corrects_staleness_ = experiment.sync.staleness_correction;
   math.average_samples_ = experiment.evaluation.average_samples;
   const auto evaluated = [&math](std::unique_ptr<Rule> rule) {
     return math.average_samples_ > 0 ? MakeAveragedRule(std::move(rule)) : std::move(rule);
@@ -132,15 +133,21 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
   }
 }
 
-void RoundMath::Apply(const Chunk& chunk, int64_t round, int64_t step, ChunkWork* work,
+// The correction is that of Zhang et al. 2016 (Staleness-aware Async-SGD), with staleness in
+// rounds.
+void RoundMath::Apply(const Chunk& chunk, int64_t round, const Arrival& arrival, ChunkWork* work,
                       Version* current, Version* previous) const {
   RoundPlan of = plan_.Round(round);
   if (work->contributions.empty()) {
     Share(of, chunk, work, current);
     return;
   }
-  of.step = step;
+  of.step = arrival.step;
   Step(of, plan_.SamplesAt(round + 1), chunk, work, current, previous);
+  if (corrects_staleness_ && arrival.since > partitions()) {
+    work->info.learning_rate *=
+        static_cast<float>(partitions()) / static_cast<float>(arrival.since);
+  }
 }
 
 void RoundMath::Share(const RoundPlan& round, const Chunk& chunk, ChunkWork* work,

@@ -47,10 +47,13 @@ class RoundMath {
   // the next version unless another holder still reads them. Requires that `current` exists.
   void Close(const Chunk& chunk, ChunkWork* work, Version* current, Version* previous) const;
   // Completes the work that applies one contribution on arrival, to a round, or none: then the next
-  // weights share all arrays with `current`. step: contributions that the chunk has taken, this one
-  // included. Otherwise as Close.
-  void Apply(const Chunk& chunk, int64_t round, int64_t step, ChunkWork* work, Version* current,
-             Version* previous) const;
+  // weights share all arrays with `current`. Otherwise as Close.
+  struct Arrival {
+    int64_t step = 1;   // contributions that the chunk has taken, this one included
+    int64_t since = 0;  // of them, those since the weights that this one was computed from
+  };
+  void Apply(const Chunk& chunk, int64_t round, const Arrival& arrival, ChunkWork* work,
+             Version* current, Version* previous) const;
   // Makes a version's coded start, if pulls are coded and do not tell differences. Errors of
   // CheckFits.
   Status CodeStart(const Chunk& chunk, int64_t number, Version* version) const;
@@ -71,8 +74,9 @@ class RoundMath {
   RoundPolicy policy_;
   ParameterLayout layout_;
   MetricList metrics_;
-  float weight_decay_ = 0.0f;   // of the decayed segment, in gradient mode
-  float block_decay_ = 0.0f;    // of the decayed segment, of the block rule
+  float weight_decay_ = 0.0f;  // of the decayed segment, in gradient mode
+  float block_decay_ = 0.0f;   // of the decayed segment, of the block rule
+  bool corrects_staleness_ = false;
   double average_samples_ = 0;  // time constant of the moving average; 0: none
   bool stream_ = false;
   std::optional<Schedule> schedule_, block_schedule_;

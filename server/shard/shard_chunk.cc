@@ -148,7 +148,7 @@ Result<bool> ShardChunk::OnPush(const PeerName& from, const Message& message, bo
     OpenRound& round = OpenAt(header.round());
     if (plan.on_arrival()) {
       round.Note(partition);
-      arrived_.push_back({header.round(), std::move(contribution)});
+      arrived_.push_back({header.round(), header.applied(), std::move(contribution)});
     } else {
       round.Add(partition, std::move(contribution));
     }
@@ -195,22 +195,25 @@ std::shared_ptr<ChunkWork> ShardChunk::NextApplication() {
   work->round = version_;
   work->elements = chunk_.range.size();
   int64_t round = version_;
+  int64_t since = 0;
   if (!complete) {
     Arrived& next = arrived_.front();
     round = next.round;
+    since = applied_ - std::clamp<int64_t>(next.started, 0, applied_);
     OpenAt(round).Apply();
     if (next.contribution.samples > 0) work->contributions.push_back(std::move(next.contribution));
     arrived_.pop_front();
     ++applied_;
   }
   computing_ = true;
-  math_->Apply(chunk_, round, applied_, work.get(), &weights_, &spare_);
+  math_->Apply(chunk_, round, {.step = applied_, .since = since}, work.get(), &weights_, &spare_);
   work->ends_round = oldest.closing();
   work->freeze = work->ends_round && oldest.saves();
   return work;
 }
 
 void ShardChunk::MoveTo(Version weights) {
+  in_weights_ = applied_;
   spare_ = std::exchange(weights_, std::move(weights));
   Version& published = versions_[version_];
   if (!published.exists() || math_->plan().EvaluatedEpoch(version_) < 0) published = weights_;
@@ -352,6 +355,10 @@ void ShardChunk::Answer(const ParkedPull& pull, const Directive& directive,
   if (Buggify(RareWay::kAnswerDropped)) return;
   header.set_type(wire::CHUNK);
   header.set_round(version);
+  if (math_->plan().on_arrival()) {
+    const bool as_published = asked->start != weights_.start;
+    header.set_applied(as_published ? version * math_->partitions() : in_weights_);
+  }
   const JobPlan& plan = math_->plan();
   const RoundPolicy& policy = math_->policy();
   const Codec* codec = asked->coded ? policy.PullCodec(chunk_.segment) : nullptr;

@@ -52,7 +52,7 @@ namespace kumo {
 // relayed are short, and all of them wait for the last one.
 class OpenRound {
  public:
-  OpenRound(int partitions, bool relays) : here_(partitions), relays_(relays) {}
+  explicit OpenRound(int partitions, bool relays = false) : here_(partitions), relays_(relays) {}
 
   // Whether a partition has contributed.
   bool Has(int partition) const { return here_[partition]; }
@@ -188,10 +188,12 @@ class ShardChunk {
   // On arrival only.
   struct Arrived {
     int64_t round = 0;
+    int64_t started = 0;  // contributions in the weights that it was computed from
     CodedContribution contribution;
   };
   std::deque<Arrived> arrived_;  // not applied yet
   int64_t applied_ = 0;          // contributions of all rounds so far, with the one under way
+  int64_t in_weights_ = 0;       // of them, in weights_
   Version weights_, spare_;      // as they are now, with the slots; and before, to be written to
 };
 

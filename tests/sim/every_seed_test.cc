@@ -292,6 +292,7 @@ TEST_P(EverySeed, CountsEachContributionOnceInAsyncMode) {
     Experiment& e = settings.experiment;
     e.sync.mode = SyncMode::kAsync;
     e.sync.staleness = std::array{1, 2, 5, kMostStaleness}[seed / kParts % 4];
+    e.sync.staleness_correction = seed % 3 == 0;
     e.sync.overlap = 0;
     e.sync.warmup_samples = 0;
     if (!e.sync.PullCodec().codes_weights()) e.sync.pull_codec = CodecId::kFp16;

@@ -20,9 +20,11 @@ void Computation::Initialise(WorkerStepContext* context) {
   context->Do(InitialiseAction{});
 }
 
-void Computation::Train(int partition, int64_t round, bool save, WorkerStepContext* context) {
+void Computation::Train(int partition, int64_t round, std::vector<int64_t> applied, bool save,
+                        WorkerStepContext* context) {
   Begin(Kind::kTraining, partition, round);
   save_ = save;
+  applied_ = std::move(applied);
   pushed_.assign(shape_->map.chunks().size(), false);
   context->Do(TrainAction{partition, shape_->plan.Round(round),
                           save && !shape_->TrainsAhead(round, partition)});
@@ -72,6 +74,7 @@ void Computation::Push(int chunk, Payload payload, const MetricSums* metrics,
   header.set_chunk(chunk);
   header.set_samples(shape_->plan.PartitionSamples(round, partition_).size());
   header.set_save(save_);
+  header.set_applied(applied_[chunk]);
   header.set_codec(static_cast<uint32_t>(codec.id()));
   if (metrics != nullptr) WriteSums(*metrics, header.mutable_metrics());
   pushed_[chunk] = true;

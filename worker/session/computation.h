@@ -28,8 +28,10 @@ class Computation {
   explicit Computation(const JobShape* shape) : shape_(shape) {}
 
   void Initialise(WorkerStepContext* context);
-  // save: the round ends with a checkpoint, so the carried state is wanted too.
-  void Train(int partition, int64_t round, bool save, WorkerStepContext* context);
+  // applied: by chunk, as said of the weights that the block starts from (Header.applied). save:
+  // the round ends with a checkpoint, so the carried state is wanted too.
+  void Train(int partition, int64_t round, std::vector<int64_t> applied, bool save,
+             WorkerStepContext* context);
   // The block has ended: trains the front of the partition's next slice, if the plan says so.
   void TrainAhead(WorkerStepContext* context);
   void Evaluate(int partition, int64_t version, WorkerStepContext* context);
@@ -70,6 +72,7 @@ class Computation {
   int64_t round_ = 0;
   bool save_ = false;         // of the last block
   std::vector<bool> pushed_;  // by chunk, of the block
+  std::vector<int64_t> applied_;
 };
 
 }  // namespace kumo

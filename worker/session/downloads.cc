@@ -59,6 +59,7 @@ void WeightDownload::Install(const Message& message, Side* side, Reached* reache
   int64_t& installed = side->installed[header.chunk()];
   if (installed == header.round()) return;
   installed = header.round();
+  side->applied[header.chunk()] = header.applied();
   side->whole = -1;
   if (side->asked == header.round() && --side->missing == 0) side->whole = side->asked;
   if (!message.payload.empty()) {  // else as the version before
@@ -146,6 +147,7 @@ void WeightDownload::Forget() {
   for (Side& side : sides_) {
     side = Side();
     side.installed.assign(shape_->map.chunks().size(), -1);
+    side.applied.assign(shape_->map.chunks().size(), 0);
   }
 }
 

@@ -45,6 +45,8 @@ class WeightDownload {
   // A pull was closed without weights: Reach must pull the missing chunks again, and not by way of
   // versions before, which may be gone.
   void AskAgain();
+  // By chunk: contributions that the installed start has, in async mode (Header.applied).
+  const std::vector<int64_t>& applied() const { return sides_[wire::START].applied; }
   // True if the last round that starts from the installed version ends with a checkpoint.
   bool save() const { return save_; }
 
@@ -55,6 +57,7 @@ class WeightDownload {
   // State of one vector. Handling a message takes constant time, whatever the number of chunks.
   struct Side {
     std::vector<int64_t> installed;  // by chunk: version, or -1
+    std::vector<int64_t> applied;    // by chunk, of the installed numbers
     int64_t whole = -1;              // the version at which all chunks are installed, or -1
     std::vector<Message> arrived;    // not installed yet
     int64_t asked = -1;              // the version whose missing chunks are pulled

@@ -169,7 +169,7 @@ void Rounds::ComputePartition(int partition, Lease* lease, WorkerStepContext* co
   const bool is_last = lease->round + 1 == plan.RoundsFrom(plan.BaseOf(lease->round)).end;
   const bool saves = is_last && weights_.save();
   if (saves) saved_ = std::max(saved_, lease->round + 1);
-  computation_.Train(partition, lease->round, saves, context);
+  computation_.Train(partition, lease->round, weights_.applied(), saves, context);
 }
 
 void Rounds::OnInitialised(InitialWeights weights, WorkerStepContext* context) {

@@ -74,7 +74,9 @@ struct Reader {
         continue;
       }
       EXPECT_EQ(reply.header.has_base(), !codec.codes_weights());
-      if (reply.header.has_base()) EXPECT_EQ(reply.header.base(), at);
+      if (reply.header.has_base()) {
+        EXPECT_EQ(reply.header.base(), at);
+      }
       const RoundPolicy policy(shards->job().experiment);
       const auto relay = policy.RelayOf(shards->job().plan(), version, chunk);
       if (reply.header.has_base() && relay) {

@@ -73,6 +73,61 @@ TEST(OnArrival, AContributionCountsByItsShareAtOnce) {
   }
 }
 
+// The rate of a gradient is divided by the rounds since its weights, but never multiplied.
+TEST(OnArrival, TheRateOfAStaleContributionIsLowered) {
+  Job job = AsyncJob(5);
+  job.experiment.sync.staleness_correction = true;
+  const int64_t partitions = job.experiment.sync.partitions;
+  Shards corrected(job, 1);
+  job.experiment.sync.staleness_correction = false;
+  Shards plain(job, 1);
+  corrected.Initialise();
+  plain.Initialise();
+  const Chunk& chunk = corrected.map().chunks()[0];
+  const std::vector<float> start = plain.Pull(0, wire::START);
+  int64_t count = 0;
+  // Partition 1 starts from the first weights, the others from the newest ones.
+  for (const auto& [round, partition] : {std::pair{0, 0}, {0, 2}, {1, 0}, {1, 2}, {2, 0}, {0, 1}}) {
+    std::vector<float> moved[2];
+    for (Shards* shards : {&corrected, &plain}) {
+      const std::vector<float> before = shards->Pull(0, wire::START);
+      Message push = PushMessage(job, chunk, round, partition);
+      push.header.set_applied(partition == 1 ? 0 : count);
+      ASSERT_TRUE(shards->Send(push).ok());
+      shards->Compute();
+      const std::vector<float> after = shards->Pull(0, wire::START);
+      for (int64_t i = 0; i < chunk.range.size(); ++i) {
+        moved[shards == &plain].push_back(after[i] - before[i]);
+      }
+    }
+    const double factor =
+        partition == 1 ? static_cast<double>(partitions) / static_cast<double>(count) : 1.0;
+    for (size_t i = 0; i < moved[0].size(); ++i) {
+      ASSERT_NEAR(moved[0][i], factor * moved[1][i], 1e-6) << round << " " << partition;
+    }
+    ++count;
+  }
+  EXPECT_GT(count - 1, partitions);
+}
+
+// A worker says it with what it pushes.
+TEST(OnArrival, PulledWeightsSayWhatTheyHave) {
+  Shards shards(AsyncJob(3), 1);
+  shards.Initialise();
+  const auto said = [&](int64_t round) {
+    Answers(&shards, round, /*wait=*/false);
+    return shards.sent.at(0).message.header.applied();
+  };
+  EXPECT_EQ(said(0), 0);
+  for (const int partition : {1, 2}) PushAll(&shards, 0, partition);
+  shards.Compute();
+  EXPECT_EQ(said(1), 2);
+  PushAll(&shards, 0, 0);
+  PushAll(&shards, 1, 0);
+  shards.Compute();
+  EXPECT_EQ(said(1), 4);
+}
+
 TEST(OnArrival, NobodyIsFurtherAheadThanTheStaleness) {
   Shards shards(AsyncJob(2), 1);
   shards.Initialise();

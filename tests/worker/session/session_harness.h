@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -107,6 +108,7 @@ class Script {
         header.set_type(wire::CHUNK);
         header.set_vector(asked.vector());
         header.set_codec(static_cast<uint32_t>(CodecId::kFp32));
+        if (applied) header.set_applied(applied(asked));
         header.set_save(asked.chunk() == 0 && save_at.contains(asked.round()));
         header.set_stop(asked.chunk() == 0 && asked.round() == stop_at);
         header.set_move(asked.chunk() == 0 && asked.round() == move_at);
@@ -279,7 +281,8 @@ class Script {
   std::deque<SendToServerAction> sent;
   std::vector<SendToServerAction> log;  // what Run answered, or kept waiting
   std::vector<std::pair<int, wire::Vector>> installs;
-  std::vector<std::pair<int, size_t>> relays;  // of them: chunk and bytes
+  std::function<int64_t(const wire::Header& pull)> applied;  // Header.applied of the answer
+  std::vector<std::pair<int, size_t>> relays;                // of them: chunk and bytes
   // Round or version, and partition.
   std::vector<std::pair<int64_t, int>> trained, trained_ahead, evaluated;
   std::map<int, float> base;                  // by chunk: its installed version

@@ -360,6 +360,27 @@ TEST(Session, WhoHoldsAVersionAsksForTheDifferenceToIt) {
   EXPECT_EQ(bases, std::set<int64_t>{0});
 }
 
+// A server works a gradient's staleness out from it.
+TEST(Session, AContributionSaysWhatItsWeightsHadInAsyncMode) {
+  SessionSettings settings = SmallSettings();
+  settings.experiment.sync.mode = SyncMode::kAsync;
+  settings.experiment.sync.staleness = 3;
+  settings.identity = IdentityOf(settings.experiment);
+  Script script(settings);
+  script.applied = [](const wire::Header& pull) { return 100 * pull.round() + pull.chunk(); };
+  script.Join();
+  script.Order({{1, 0}, {2, 0}});
+  script.Run(/*until_round=*/2);
+  int pushes = 0;
+  for (const SendToServerAction& send : script.log) {
+    const wire::Header& header = send.message.header;
+    if (header.type() != wire::PUSH) continue;
+    EXPECT_EQ(header.applied(), 100 * header.round() + header.chunk());
+    ++pushes;
+  }
+  EXPECT_GT(pushes, 0);
+}
+
 TEST(Session, ARelayHasTheContributionsOfAllPartitionsOfTheVersionThatIsHeld) {
   SessionSettings settings = SmallSettings();
   Experiment& e = settings.experiment;

@@ -128,9 +128,9 @@ TEST_F(TrainerTest, RelayedContributionsStepTheWeightsOnEveryDevice) {
                                  {joined, std::span<const std::byte>(*joined)},
                                  relay});
       }
-      at_once.InstallAll(Chunks(at_once, weights));
       at_once.Train(0, 0);
       at_once.Train(0, 1);
+      at_once.InstallAll(Chunks(at_once, weights));
       EXPECT_TRUE(SameBytes(worker.Train(1, 0), at_once.Train(1, 0)));
     }
   }
