@@ -145,6 +145,12 @@ class Ranks:
         return self.ask(f"train {samples}")
 
 
+def ddp(python, network, arguments, layout="contiguous"):
+    """Samples per second of PyTorch DDP's two ranks on the loopback."""
+    with Ranks(python, network, arguments, layout=layout) as ranks:
+        return ranks.measure()[0]
+
+
 def free_port():
     with socket.socket() as any_port:
         any_port.bind(("127.0.0.1", 0))

@@ -103,7 +103,7 @@ def main():
         for name in ("blocks of 50", "gradients"):
             note(f"Kumo, 1 worker, {name}", kumo(python, network, arguments, 1, KUMO[name]),
                  alone["samples_per_s"])
-        rival = ddp(python, network, arguments.seconds)
+        rival = ddp(python, network, arguments)
         note("DDP, 2 ranks", {"samples_per_s": rival})
         for name, settings in KUMO.items():
             note(f"Kumo, 2 workers, {name}", kumo(python, network, arguments, 2, settings), rival)

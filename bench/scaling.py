@@ -16,12 +16,7 @@ import json
 import statistics
 import tempfile
 
-from jobs import Ranks, commit, draw_data, find_torch, kumo, machine, parser
-
-
-def ddp(arguments, python, layout):
-    with Ranks(python, "lenet", arguments, layout=layout) as ranks:
-        return ranks.measure()[0]
+from jobs import commit, ddp, draw_data, find_torch, kumo, machine, parser
 
 
 def main():
@@ -33,14 +28,14 @@ def main():
         draw_data(arguments, folder)
         layout = None
         if python:
-            trials = {name: ddp(arguments, python, name) for name in ("channels_last", "contiguous")}
+            trials = {name: ddp(python, "lenet", arguments, name) for name in ("channels_last", "contiguous")}
             layout = max(trials, key=trials.get)
         rates = {"kumo, 1 worker": [], "kumo, 2 workers": []}
         if python:
             rates[f"PyTorch {version} DDP, 2 ranks ({layout})"] = []
         for _ in range(arguments.runs):
             for name in rates:
-                rates[name].append(ddp(arguments, python, layout) if "DDP" in name else
+                rates[name].append(ddp(python, "lenet", arguments, layout) if "DDP" in name else
                                    kumo(arguments, int(name.split()[1]), folder))
 
     print(f"{machine()}, commit {commit()}; {arguments.runs} runs in turn, samples/s")

@@ -76,7 +76,13 @@ class Rank:
                perceptron([int(width) for width in network.split("-")]))
         self.memory = (torch.channels_last if arguments.layout == "channels_last" else
                        torch.contiguous_format)
-        self.net = torch.nn.parallel.DistributedDataParallel(net.to(memory_format=self.memory))
+        # PowerSGD's hook waits for sums in gloo's threads, and with several buckets for ever.
+        buckets = {}
+        if arguments.hook == "powersgd":
+            dist._DEFAULT_FIRST_BUCKET_BYTES = 1 << 40
+            buckets = {"bucket_cap_mb": 1 << 20}
+        self.net = torch.nn.parallel.DistributedDataParallel(net.to(memory_format=self.memory),
+                                                             **buckets)
         if arguments.hook == "fp16":
             self.net.register_comm_hook(None, default_hooks.fp16_compress_hook)
         elif arguments.hook == "powersgd":
