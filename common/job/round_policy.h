@@ -46,7 +46,7 @@ enum class PullForm {
 struct Relay {
   const Codec* codec = nullptr;
   std::vector<int64_t> samples = {};  // of each contribution; those without samples are not there
-  int64_t round_samples = 0;     // their sum
+  int64_t round_samples = 0;          // their sum
 
   size_t EncodedBytes(size_t numbers) const {
     return samples.size() * codec->EncodedBytes(numbers);
