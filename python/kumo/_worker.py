@@ -499,9 +499,12 @@ def _described_metrics(metrics: Sequence[Metric]):
 
 
 def _text_of(error: BaseException) -> str:
-    if isinstance(error, KumoError):
-        return str(error)
-    return "".join(traceback.format_exception_only(type(error), error)).strip()
+    text = str(error)
+    if not isinstance(error, KumoError):
+        text = "".join(traceback.format_exception_only(type(error), error))
+    # torch puts the traceback of a DataLoader's process into the text of its error, which ends with the
+    # error itself; texts are cut at some length on their way.
+    return text.strip().splitlines()[-1] if "\nOriginal Traceback" in text else text.strip()
 
 
 def _report_exceptions() -> None:
