@@ -3,10 +3,12 @@
 DDP (gloo).
 
 Every process trains the same network on a random minibatch of 64 with one thread. Runs alternate: the bare
-script, Kumo, the bare script, ...; reported are the medians and ranges of samples per second and of the
-ratios of neighbouring runs, and the most memory that a process had. --rate gives the loopback a rate.
+script, Kumo, DDP, ...; reported are the medians and ranges of samples per second and of the ratios of
+neighbouring runs; the processor time of a sample in the training process, which other load on the machine
+changes less; and the most memory that a process had. --rate gives the loopback a rate.
 
-  bench/python_overhead.py [--rate 1gbit] [--network N] [--runs N] [--seconds S] [--bin DIR] [--json FILE]
+  bench/python_overhead.py [--rate 1gbit] [--network N] [--only WORDS] [--runs N] [--seconds S]
+                           [--bin DIR] [--json FILE]
 
 KUMO_TORCH_PYTHON names the Python that has PyTorch. --rate needs root, util-linux and iproute2.
 """
@@ -70,6 +72,7 @@ def kumo(python, network, arguments, workers, settings):
             process.wait()
         found = results(folder, names)
         return {"samples_per_s": sum(one["samples_per_s"] for one in found),
+                "processor_us": statistics.mean(one["processor_us"] for one in found),
                 "most_mib": max(one["most_mib"] for one in found)}
 
 
@@ -82,51 +85,55 @@ def main():
     options.add_argument("--rate", help="of the loopback, as tc writes it: 1gbit, 300mbit")
     options.add_argument("--network", default="lenet",
                          help=f"lenet (the default), or a perceptron's widths, such as {WIDTHS}")
+    options.add_argument("--only", default="", help="measure only Kumo's rows whose name has these words")
     arguments = in_slow_network(options)
     python, version = find_torch()
     if python is None:
         print("python_overhead.py: PyTorch is not there; KUMO_TORCH_PYTHON names a Python that has it")
         return
     network = arguments.network
-    rates, ratios, memory = {}, {}, {}
+    # By name, a list of each: samples_per_s, ratio, processor_us, processor_ratio, most_mib.
+    rows = {}
 
-    def note(name, found, beside=None):
-        rates.setdefault(name, []).append(found["samples_per_s"])
-        if "most_mib" in found:
-            memory.setdefault(name, []).append(found["most_mib"])
-        if beside is not None:
-            ratios.setdefault(name, []).append(found["samples_per_s"] / beside)
+    def note(name, found, beside):
+        row = rows.setdefault(name, {})
+        for key, value in found.items():
+            row.setdefault(key, []).append(value)
+        if found is not beside:
+            row.setdefault("ratio", []).append(found["samples_per_s"] / beside["samples_per_s"])
+        if found is not beside and "processor_us" in beside:
+            row.setdefault("processor_ratio", []).append(found["processor_us"] / beside["processor_us"])
 
     for _ in range(arguments.runs):
         alone = bare(python, network, arguments)
-        note("bare script", alone)
+        note("bare script", alone, alone)
         for name in ("blocks of 50", "gradients"):
-            note(f"Kumo, 1 worker, {name}", kumo(python, network, arguments, 1, KUMO[name]),
-                 alone["samples_per_s"])
-        rival = ddp(python, network, arguments)
-        note("DDP, 2 ranks", {"samples_per_s": rival})
-        for name, settings in KUMO.items():
+            if arguments.only in f"1 worker, {name}":
+                note(f"Kumo, 1 worker, {name}", kumo(python, network, arguments, 1, KUMO[name]), alone)
+        two = {name: settings for name, settings in KUMO.items() if arguments.only in f"2 workers, {name}"}
+        rival = {"samples_per_s": ddp(python, network, arguments)} if two else {}
+        if two:
+            note("DDP, 2 ranks", rival, rival)
+        for name, settings in two.items():
             note(f"Kumo, 2 workers, {name}", kumo(python, network, arguments, 2, settings), rival)
 
     print(f"{machine()}, PyTorch {version}, {network}, network {arguments.rate or 'loopback'}, "
           f"commit {commit()}; {arguments.runs} runs of {arguments.seconds:g} s in turn")
-    print(f"{'':60s} samples/s{'':18s} ratio (1 worker: to the bare script, 2: to DDP)")
-    rows = []
-    for name, found in rates.items():
-        row = {"name": name, "samples_per_s": summary(found)}
-        text = "{median:8.0f} ({min:.0f} .. {max:.0f})".format(**row["samples_per_s"])
-        if name in ratios:
-            row["ratio"] = summary(ratios[name])
-            text = f"{text:28s}" + "{median:.3f} ({min:.3f} .. {max:.3f})".format(**row["ratio"])
-        if name in memory:
-            row["most_mib"] = summary(memory[name])
-            text = f"{text:54s}" + "{median:.0f} MiB".format(**row["most_mib"])
-        print(f"{name:58s} {text}")
-        rows.append(row)
+    print("ratio: 1 worker to the bare script, 2 workers to DDP")
+    forms = {"samples_per_s": "{:.0f} samples/s ({:.0f} .. {:.0f})", "ratio": "ratio {:.3f} ({:.3f} .. {:.3f})",
+             "processor_us": "processor {:.0f} us a sample ({:.0f} .. {:.0f})",
+             "processor_ratio": "ratio {:.3f} ({:.3f} .. {:.3f})", "most_mib": "{:.0f} MiB"}
+    for name, row in rows.items():
+        print(name)
+        for key, form in forms.items():
+            if key in row:
+                print("  " + form.format(*summary(row[key]).values()))
     if arguments.json:
         arguments.json.write_text(json.dumps({
             "benchmark": "python_overhead", "machine": machine(), "commit": commit(), "torch": version,
-            "layers": network, "network": arguments.rate or "loopback", "rows": rows}) + "\n")
+            "layers": network, "network": arguments.rate or "loopback",
+            "rows": {name: {key: summary(values) for key, values in row.items()}
+                     for name, row in rows.items()}}) + "\n")
 
 
 if __name__ == "__main__":

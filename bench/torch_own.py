@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A training script of PyTorch, alone or as a worker of Kumo (bench/python_overhead.py). Trains on one
-random minibatch of 64 for so many seconds, with one thread, and writes its samples per second and the most
-memory that it had into a file.
+random minibatch of 64 for so many seconds, with one thread, and writes its samples per second, its
+processor time per sample and the most memory that it had into a file.
 
   torch_own.py bare|kumo NETWORK SECONDS FOLDER
 
@@ -53,7 +53,7 @@ class Watch:
         now = time.perf_counter()
         if self.begin is None:
             if now - self.made > WARM_UP_S:
-                self.begin = now
+                self.begin, self.processor_begin = now, time.process_time()
             return False
         self.steps += steps
         if now - self.begin < self.seconds:
@@ -62,6 +62,7 @@ class Watch:
         unfinished = pathlib.Path(self.folder, name + ".tmp")
         unfinished.write_text(json.dumps({
             "samples_per_s": self.steps * MINIBATCH / (now - self.begin),
+            "processor_us": (time.process_time() - self.processor_begin) / (self.steps * MINIBATCH) * 1e6,
             "most_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
         unfinished.rename(unfinished.with_suffix(".json"))
         return True
