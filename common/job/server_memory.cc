@@ -54,8 +54,10 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
         static_cast<int64_t>(codec->EncodedBytes(static_cast<size_t>(part / kFloat)));
     need.Add("coded weights", {coded, versions}, "sync.pull_codec");
   } else if (policy.pull_form() == PullForm::kRelay) {
+    const size_t coded =
+        experiment.sync.PushCodec().EncodedBytes(static_cast<size_t>(part / kFloat));
     need.Add("relayed contributions",
-             {ContributionBytes(experiment, part / kFloat), experiment.sync.partitions, versions},
+             {static_cast<int64_t>(coded), experiment.sync.partitions, versions},
              "sync.partitions, sync.push_codec");
   }
   need.Add("contributions to open rounds",

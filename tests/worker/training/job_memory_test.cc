@@ -146,6 +146,10 @@ TEST_F(JobMemoryTest, EachSettingCostsWhatItMakesLarger) {
   grows("weights and gradients", [](Experiment* x) { x->evaluation.average_samples = 100; });
   grows("coded weights", [](Experiment* x) { x->sync.pull_codec = CodecId::kFp16; });
   grows("coded weights", [](Experiment* x) { x->sync.pull_codec = CodecId::kOneBit; });
+  grows("relayed contributions", [](Experiment* x) {
+    x->sync.push_codec = CodecId::kTopk;
+    x->block.rule = BlockRule::kAverage;
+  });
   grows("versions of the weights", [](Experiment* x) { x->sync.pull_codec = CodecId::kOneBit; });
   grows("weights and gradients", [](Experiment* x) { x->sync.pull_codec = CodecId::kOneBit; });
   grows("sum of the parts' gradients", [](Experiment* x) { x->sync.minibatch_parts = 2; });
