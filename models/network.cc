@@ -99,6 +99,28 @@ Status ReplaceVocabulary(const std::string& name, int64_t vocabulary, std::strin
 
 }  // namespace
 
+std::string NetworkFileText(const model::Network& network,
+                            const std::vector<std::string>& comments) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  const auto add = [&](const char* field, const google::protobuf::Message& message) {
+    std::string line;
+    CHECK(printer.PrintToString(message, &line));
+    while (line.ends_with(' ')) line.pop_back();
+    for (size_t at = line.find("{ }"); at != line.npos; at = line.find("{ }", at)) {
+      line.erase(at + 1, 1);  // no name has braces
+    }
+    text += std::string(field) + " { " + line + " }\n";
+  };
+  for (const std::string& comment : comments) text += "# " + comment + "\n";
+  text += "name: \"" + network.name() + "\"\n";
+  for (const model::Input& input : network.input()) add("input", input);
+  for (const std::string& output : network.outputs()) text += "outputs: \"" + output + "\"\n";
+  for (const model::Layer& layer : network.layers()) add("layers", layer);
+  return text;
+}
+
 Result<Graph> PlanNetwork(const model::Network& network) {
   int layer_at_fault = -1;  // which the message names
   return BuildGraph(network, &layer_at_fault);

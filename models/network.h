@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "models/graph/graph.h"
@@ -32,6 +33,10 @@ bool NeedsVocabulary(const std::string& path);
 
 // The same network as text protobuf in one line, without the file's comments.
 std::string NetworkText(const model::Network& network);
+
+// The same for people, a layer a line, under comment lines.
+std::string NetworkFileText(const model::Network& network,
+                            const std::vector<std::string>& comments);
 
 // InvalidArgument "layer conv2: kernel must be 1 to 64, is 0".
 Result<Graph> PlanNetwork(const model::Network& network);

@@ -20,7 +20,7 @@
 
 namespace kumo {
 
-// What the network is trained with from now on; an ONNX model has no loss.
+// The loss that the network gets; an ONNX model has none.
 enum class ImportLoss { kSoftmaxCrossEntropy, kMeanSquaredError, kHuber };
 
 struct ImportOptions {
@@ -50,10 +50,6 @@ Result<ImportedModel> FromOnnx(const onnx::ModelProto& model, const ImportOption
 
 // Parses the bytes of a file. InvalidArgument if they are no ONNX model.
 Result<onnx::ModelProto> ParseOnnx(const std::string& bytes);
-
-// The network as a network file, a layer a line, under comment lines.
-std::string NetworkFileText(const model::Network& network,
-                            const std::vector<std::string>& comments);
 
 // The ops of ONNX that are understood, sorted.
 std::vector<std::string> ImportedOps();

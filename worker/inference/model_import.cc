@@ -10,6 +10,7 @@
 #include "common/base/printable.h"
 #include "common/base/text.h"
 #include "common/tensor_files/tensor_file.h"
+#include "models/network.h"
 #include "models/onnx/from_onnx.h"
 
 namespace kumo {
@@ -33,7 +34,7 @@ Result<std::optional<ImportLoss>> LossCalled(const std::string& word) {
                          ": must be softmax_cross_entropy, mean_squared_error or huber");
 }
 
-// Reads parts of files in the model's folder, none of which is longer than the file.
+// Reads parts of files in the model's folder; never more than a file has.
 ReadBeside ReaderBeside(FileSystem* files, const std::string& model) {
   return [files, folder = DirectoryOf(model)](const std::string& name, int64_t offset,
                                               int64_t length) -> Result<std::string> {
