@@ -25,31 +25,8 @@ from grid import SKIPPED, WARM_UP_ROUNDS, WARM_UP_S, Job
 from jobs import commit, draw_data, machine, parser
 from links import Links
 from relay import Packets
-from slow_network import write_network
+from slow_network import EXPERIMENT, write_network
 
-EXPERIMENT = """[job]
-epochs = 100000
-[network]
-file = perceptron.pbtxt
-threads = 1
-[sync]
-mode = block
-warmup_samples = 0
-[optimiser]
-type = sgd
-[schedule]
-type = constant
-learning_rate = 0.01
-[checkpoint]
-every_minutes = 0
-[evaluation]
-every_epochs = 0
-[output]
-interval_s = 0.02
-tensorboard = false
-[cluster]
-insecure = true
-"""
 CHOICES = "gradient:1:0:1bit,gradient:1:1:1bit,block:8:4:int8,block:32:0:fp16"
 
 
