@@ -96,6 +96,7 @@ const Codec* RoundPolicy::PullCodec(Segment segment) const {
 
 std::optional<Relay> RoundPolicy::RelayOf(const JobPlan& plan, int64_t version,
                                           const Chunk& chunk) const {
+  if (form_ != PullForm::kRelay) return std::nullopt;
   const int64_t made_by = plan.NumbersSince(version, chunk) - 1;
   if (made_by < 0) return std::nullopt;
   const RoundPlan round = plan.Round(made_by);

@@ -89,8 +89,8 @@ class RoundPolicy {
   // Codec of pulls of a segment outside a warm-up; null: float32, or rounds are relayed.
   const Codec* PullCodec(Segment segment) const;
   PullForm pull_form() const { return form_; }
-  // What a pull of `version` by a worker with other numbers of the chunk relays, if that worker has
-  // those of the round before; nullopt: nothing. Of a version that a round has made.
+  // The contributions that have made the chunk's numbers of `version`, for pulls by workers with
+  // the numbers before; nullopt: they are not relayed.
   std::optional<Relay> RelayOf(const JobPlan& plan, int64_t version, const Chunk& chunk) const;
   // The codec of a pull by its number: sync.pull_codec or float32; null: another one.
   const Codec* FindPullCodec(uint32_t id) const;

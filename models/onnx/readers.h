@@ -71,7 +71,7 @@ struct OnnxReader {
 KUMO_OPS(KUMO_DECLARE_ONNX_READERS)
 #undef KUMO_DECLARE_ONNX_READERS
 
-// What several readers share.
+// Shared by several readers.
 
 inline OnnxReading NotRead() { return std::vector<OnnxOperand>(); }
 inline OnnxReading Read(OnnxOperand output) {

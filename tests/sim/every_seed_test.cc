@@ -36,7 +36,7 @@ CodecId AnyCodec(Rng* rng, bool (*may_be)(const Codec&)) {
 // So that several chunks cut a tensor, also for codecs that take 4,096 numbers at a time.
 void AddATensorOfSeveralGroups(SimSettings* settings) {
   settings->tensors.push_back({"c.weight", {3, 3000}, Segment::kDecayed});
-  // Its files are fetched in pieces of a chunk's size, a tenth of which may be lost.
+  // Its files are fetched in pieces of a chunk's size, and a tenth of these may be lost.
   settings->experiment.cluster.join_timeout_s = 600;
 }
 

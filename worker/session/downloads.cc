@@ -30,7 +30,7 @@ bool WeightDownload::OnChunk(const wire::Header& asked, const Message& message) 
   return true;
 }
 
-// Whether the codec makes so many bytes of the chunk, and tells what the answer says it tells.
+// Whether an answer with that many bytes is a code of the chunk, of the form that it says.
 bool WeightDownload::IsOf(const wire::Header& answer, const Chunk& chunk, size_t bytes) const {
   const auto numbers = static_cast<size_t>(chunk.range.size());
   if (const std::optional<Relay> relay = RelayIn(answer)) {

@@ -54,7 +54,7 @@ class InstalledWeights {
   float* Of(wire::Vector vector) { return (vector == wire::START ? base_ : evaluated_).data(); }
 
  private:
-  // Steps the weights of a chunk of so many numbers by the contributions to it
+  // Steps the weights of a chunk with `numbers` elements by the contributions to it
   // (RoundPolicy::Relays).
   void Step(const Relay& relay, std::span<const std::byte> contributions, int64_t numbers,
             float* weights);

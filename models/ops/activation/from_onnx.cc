@@ -64,7 +64,7 @@ bool IsCubeOf(const ImportGraph& graph, int node, int x, double number) {
          ImportGraph::ScalarOf(power->operands[1]) == 3.0;
 }
 
-// What GELU is of.
+// The node to which GELU is applied.
 struct GeluInput {
   int x = -1;
   bool by_tanh = false;

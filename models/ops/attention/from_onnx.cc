@@ -43,7 +43,7 @@ bool IsCausal(const OnnxConstant& mask, int64_t positions, MayLook may_look, May
   return true;
 }
 
-// What is behind the softmax.
+// The operand of the softmax.
 struct Scores {
   OnnxOperand queries, keys;  // heads x positions x d, heads x d x positions
   double scale = 1;

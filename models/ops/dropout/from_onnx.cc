@@ -1,4 +1,4 @@
-// Dropout, which has no effect in use but in a training that goes on.
+// Dropout: without effect in use, but kept for further training.
 #include <utility>
 
 #include "models/onnx/readers.h"

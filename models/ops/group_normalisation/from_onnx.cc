@@ -49,8 +49,8 @@ OnnxReading ReadGroups(const OnnxCall& call) {
   return Read(call.graph.OutputWithChannels(node, array, 0));
 }
 
-// A group normalisation that neither scales nor shifts yet, or does not shift, of which a view is
-// taken.
+// The group normalisation whose output is viewed, if it does not shift yet, nor scale, unless
+// `scaled`; null otherwise.
 const ImportNode* Unfinished(const OnnxCall& call, const OnnxOperand& array, bool scaled) {
   const ImportNode& node = call.graph.node(array.node);
   if (node.layer.kind_case() != model::Layer::kGroupNormalisation) return nullptr;

@@ -316,8 +316,8 @@ TEST_F(KumoWorkerTest, BlocksContributeTheWayOfTheWeightsAndCarryTheOptimisersSt
   EXPECT_EQ(evaluated_.size(), 0u);
 }
 
-// By one worker, whose block moves each weight by -1 a minibatch: where it begins follows from the
-// formulas of block_weights.h.
+// One worker; a block moves each weight by -1 a minibatch. The begin of the next one follows from
+// the formulas of block_weights.h.
 TEST_F(KumoWorkerTest, TheNextBlockBeginsDuringTheExchange) {
   Set("sync.mode", "block");
   Set("sync.minibatch", "2");
