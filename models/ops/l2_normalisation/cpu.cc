@@ -25,8 +25,8 @@ class L2Normalisation final : public WeightedOp<FloatOp> {
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t stride = Stride(pass);
     ForEachBlock(pass, [&](int64_t at) {
-      kernels_.normalise(spec_.shape.channels(), stride, input + at, spec_.epsilon, weight_,
-                         inverse_.data() + at, output + at);
+      kernels_.normalise(spec_.shape.channels(), stride, input + at, spec_.under_root,
+                         spec_.beside_root, weight_, inverse_.data() + at, output + at);
     });
   }
 
@@ -42,7 +42,7 @@ class L2Normalisation final : public WeightedOp<FloatOp> {
     if (grad_input == nullptr) return;
     ForEachBlock(pass, [&](int64_t at) {
       kernels_.backward(spec_.shape.channels(), stride, input + at, grad_output + at,
-                        inverse_.data() + at, weight_, grad_input + at);
+                        inverse_.data() + at, spec_.beside_root, weight_, grad_input + at);
     });
   }
 

@@ -11,15 +11,15 @@ namespace {
 
 template <typename T>
 __global__ void LengthForwardKernel(ActivationShape shape, const T* x, const float* scale,
-                                    float epsilon, float* inverse, T* y) {
+                                    float under_root, float beside_root, float* inverse, T* y) {
   for (int64_t p = FirstOfThread(); p < shape.batch * shape.plane; p += ThreadsOfGrid()) {
     const ChannelsAt<T> at(shape, p);
-    float squares = epsilon;
+    float squares = under_root;
     for (int64_t c = 0; c < shape.channels; ++c) {
       const float here = ToFloat(x[at.At(c)]);
       squares += here * here;
     }
-    const float factor = 1.0f / sqrtf(squares);
+    const float factor = 1.0f / (sqrtf(squares) + beside_root);
     inverse[p] = factor;
     for (int64_t c = 0; c < shape.channels; ++c) {
       Store(ToFloat(x[at.At(c)]) * factor * scale[c], y + at.At(c));
@@ -27,10 +27,13 @@ __global__ void LengthForwardKernel(ActivationShape shape, const T* x, const flo
   }
 }
 
-// With g = scale dy and x' = x inverse: dx = inverse (g - x' sum(g x')).
+// With g = scale dy, x' = x inverse and the root r: dx = inverse (g - x' sum(g x') / (r inverse)),
+// where r inverse = 1 - beside_root inverse, bounded as on the CPU.
 template <typename T>
 __global__ void LengthBackwardKernel(ActivationShape shape, const T* x, const T* dy,
-                                     const float* scale, const float* inverse, T* dx) {
+                                     const float* scale, const float* inverse, float beside_root,
+                                     T* dx) {
+  constexpr float kLeastShare = 1e-6f;
   for (int64_t p = FirstOfThread(); p < shape.batch * shape.plane; p += ThreadsOfGrid()) {
     const ChannelsAt<T> at(shape, p);
     const float factor = inverse[p];
@@ -38,6 +41,7 @@ __global__ void LengthBackwardKernel(ActivationShape shape, const T* x, const T*
     for (int64_t c = 0; c < shape.channels; ++c) {
       along += ToFloat(dy[at.At(c)]) * scale[c] * (ToFloat(x[at.At(c)]) * factor);
     }
+    along /= fmaxf(1.0f - beside_root * factor, kLeastShare);
     for (int64_t c = 0; c < shape.channels; ++c) {
       const float gradient = ToFloat(dy[at.At(c)]) * scale[c];
       const float normal = ToFloat(x[at.At(c)]) * factor;
@@ -60,11 +64,13 @@ __global__ void LengthGradientKernel(ActivationShape shape, const T* x, const T*
 }
 
 cudaError_t NormaliseLengths(const Launch& launch, const ActivationShape& shape, const void* x,
-                             const float* scale, float epsilon, float* inverse, void* y) {
+                             const float* scale, float under_root, float beside_root,
+                             float* inverse, void* y) {
   return WithNumber(shape.precision, [&](auto number) {
     using T = decltype(number);
     return Queue(launch, LengthForwardKernel<T>, BlocksFor(launch, shape.batch * shape.plane),
-                 shape, static_cast<const T*>(x), scale, epsilon, inverse, static_cast<T*>(y));
+                 shape, static_cast<const T*>(x), scale, under_root, beside_root, inverse,
+                 static_cast<T*>(y));
   });
 }
 
@@ -79,12 +85,13 @@ cudaError_t LengthGradients(const Launch& launch, const ActivationShape& shape, 
 }
 
 cudaError_t LengthBackward(const Launch& launch, const ActivationShape& shape, const void* x,
-                           const void* dy, const float* scale, const float* inverse, void* dx) {
+                           const void* dy, const float* scale, const float* inverse,
+                           float beside_root, void* dx) {
   return WithNumber(shape.precision, [&](auto number) {
     using T = decltype(number);
     return Queue(launch, LengthBackwardKernel<T>, BlocksFor(launch, shape.batch * shape.plane),
                  shape, static_cast<const T*>(x), static_cast<const T*>(dy), scale, inverse,
-                 static_cast<T*>(dx));
+                 beside_root, static_cast<T*>(dx));
   });
 }
 
@@ -102,7 +109,8 @@ class L2Normalisation final : public WeightedOp<UnaryOp> {
 
   void ForwardArray(const Pass& pass, const void* input, void* output) override {
     KUMO_CUDA(engine_, NormaliseLengths(engine_.launch(), engine_.ShapeOf(spec_.shape, pass.batch),
-                                        input, weight_, spec_.epsilon, inverse_.data(), output));
+                                        input, weight_, spec_.under_root, spec_.beside_root,
+                                        inverse_.data(), output));
   }
 
   void BackwardArray(const Pass& pass, const void* input, const void*, const void* grad_output,
@@ -115,7 +123,7 @@ class L2Normalisation final : public WeightedOp<UnaryOp> {
     }
     if (grad_input == nullptr) return;
     KUMO_CUDA(engine_, LengthBackward(launch, shape, input, grad_output, weight_, inverse_.data(),
-                                      grad_input));
+                                      spec_.beside_root, grad_input));
   }
 
  private:

@@ -1,5 +1,7 @@
-// x / sqrt(sum x^2 + epsilon) over the channels, times a scale of each channel.
+// x / sqrt(sum x^2 + epsilon) or x / (sqrt(sum x^2) + epsilon) over the channels, times a scale of
+// each channel.
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "models/onnx/readers.h"
@@ -17,6 +19,26 @@ bool IsSquareOf(const ImportGraph& graph, const OnnxOperand& operand, int x) {
          ImportGraph::ScalarOf(power->operands[1]) == 2.0;
 }
 
+// A denominator: the sum of squares, and epsilon, which is added to it or to its root.
+struct Length {
+  const ImportNode* squares;
+  double epsilon;
+  bool added_to_length;
+};
+
+std::optional<Length> LengthOf(const ImportGraph& graph, const OnnxOperand& denominator) {
+  if (!denominator.is_array()) return std::nullopt;
+  if (const ImportNode* const root = graph.OpOf(denominator, "Sqrt")) {
+    const auto sum = SumWithNumber(graph, root->operands[0].node);
+    if (!sum) return std::nullopt;
+    return Length{graph.OpOf(sum->node, "ReduceSum"), sum->number, false};
+  }
+  const auto sum = SumWithNumber(graph, denominator.node);
+  const ImportNode* const root = sum ? graph.OpOf(sum->node, "Sqrt") : nullptr;
+  if (root == nullptr) return std::nullopt;
+  return Length{graph.OpOf(root->operands[0], "ReduceSum"), sum->number, true};
+}
+
 OnnxReading ReadL2(const OnnxCall& call) {
   const ImportGraph& graph = call.graph;
   const auto operands = call.OneConstant();
@@ -24,10 +46,8 @@ OnnxReading ReadL2(const OnnxCall& call) {
   const ImportNode* const quotient = graph.OpOf(operands->array, "Div");
   if (quotient == nullptr || !quotient->operands[0].is_array()) return NotRead();
   const OnnxOperand array = quotient->operands[0];
-  const ImportNode* const root = graph.OpOf(quotient->operands[1], "Sqrt");
-  if (root == nullptr) return NotRead();
-  const auto sum = SumWithNumber(graph, root->operands[0].node);
-  const ImportNode* const squares = sum ? graph.OpOf(sum->node, "ReduceSum") : nullptr;
+  const auto length = LengthOf(graph, quotient->operands[1]);
+  const ImportNode* const squares = length ? length->squares : nullptr;
   if (squares == nullptr || !IsSquareOf(graph, squares->operands[0], array.node)) return NotRead();
   const OnnxCall reduction = {*squares->from, squares->operands, call.graph, call.opset,
                               call.static_batch};
@@ -36,10 +56,12 @@ OnnxReading ReadL2(const OnnxCall& call) {
   const auto axis = OnnxCall::SampleAxis((*axes)[0], array.view.rank());
   if (!axis) return NotRead();
   const auto scale = AlongAxis(operands->constant, array.view, *axis);
-  if (!scale || sum->number <= 0) return NotRead();
+  if (!scale || length->epsilon <= 0) return NotRead();
   model::Layer layer;
-  layer.mutable_l2_normalisation()->set_epsilon(
-      EpsilonField(static_cast<float>(sum->number), 1e-10f));
+  model::L2Normalisation& settings = *layer.mutable_l2_normalisation();
+  settings.set_add_to_length(length->added_to_length);
+  settings.set_epsilon(
+      EpsilonField(static_cast<float>(length->epsilon), length->added_to_length ? 1e-5f : 1e-10f));
   KUMO_ASSIGN_OR_RETURN(const int input, call.graph.WithChannels(array, *axis));
   KUMO_ASSIGN_OR_RETURN(const int node, call.graph.AddLayer(std::move(layer), {input},
                                                             {{"scale", *scale}}, &call.node));

@@ -12,10 +12,12 @@ Result<LayerPlan> PlanL2Normalisation(const LayerInput& input) {
     return InvalidArgument("scale must be a finite number, or 0 for 20, is " +
                            std::to_string(settings.scale()));
   }
-  KUMO_RETURN_IF_ERROR(CheckEpsilon(settings.epsilon(), "1e-10"));
-  L2NormalisationSpec spec;
-  spec.shape = input.shape();
-  if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
+  const bool to_length = settings.add_to_length();
+  KUMO_RETURN_IF_ERROR(CheckEpsilon(settings.epsilon(), to_length ? "1e-5" : "1e-10"));
+  const float standard = to_length ? 1e-5f : 1e-10f;
+  const float epsilon = settings.epsilon() > 0.0f ? settings.epsilon() : standard;
+  const L2NormalisationSpec spec = {input.shape(), to_length ? 0.0f : epsilon,
+                                    to_length ? epsilon : 0.0f};
 
   LayerPlan plan = PlanOfSameShape(input, spec);
   const float start = settings.scale() == 0.0f ? 20.0f : settings.scale();

@@ -7,10 +7,11 @@
 
 namespace kumo {
 
-// Parameter: scale [channels].
+// y = scale x / (sqrt(sum x^2 + under_root) + beside_root). Parameter: scale [channels].
 struct L2NormalisationSpec {
   Shape shape;
-  float epsilon = 1e-10f;  // added to the square of the length
+  float under_root = 1e-10f;
+  float beside_root = 0;
   bool looks_ahead(int64_t) const { return false; }
 };
 

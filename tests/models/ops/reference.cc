@@ -177,16 +177,18 @@ Numbers NormaliseGroups(const Call& call, int groups, double epsilon, const Numb
 }
 
 Numbers NormaliseLengths(const Call& call, const Numbers& x, const Numbers& scale) {
-  const double epsilon = OrElse(call.layer.l2_normalisation().epsilon(), 1e-10);
+  const bool to_length = call.layer.l2_normalisation().add_to_length();
+  const double epsilon = OrElse(call.layer.l2_normalisation().epsilon(), to_length ? 1e-5 : 1e-10);
   const Shape& shape = call.shapes[0];
   Numbers y(x.size());
   for (int64_t i = 0; i < call.batch * shape.size(); ++i) {
-    double squares = epsilon;
+    double squares = 0;
     const int64_t first = i / shape.size() * shape.size() + i % shape.plane();
     for (int64_t c = 0; c < shape.channels(); ++c) {
       squares += x[first + c * shape.plane()] * x[first + c * shape.plane()];
     }
-    y[i] = scale[i % shape.size() / shape.plane()] * x[i] / std::sqrt(squares);
+    const double length = to_length ? std::sqrt(squares) + epsilon : std::sqrt(squares + epsilon);
+    y[i] = scale[i % shape.size() / shape.plane()] * x[i] / length;
   }
   return y;
 }
