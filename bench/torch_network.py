@@ -52,6 +52,11 @@ class TorchNetwork:
                                           pair(settings, "stride", settings["kernel"]),
                                           pair(settings, "pad", 0), count_include_pad=False)
 
+    def upsampling(self, _layer, settings, _, x):
+        mode = settings.get("interpolation", "NEAREST").lower()
+        corners = {"align_corners": False} if mode == "bilinear" else {}
+        return self.functional.interpolate(x, scale_factor=settings["factor"], mode=mode, **corners)
+
     def batchNormalisation(self, layer, settings, _, x):
         return self.functional.batch_norm(x, None, None, self.tensor(layer, "scale"),
                                           self.tensor(layer, "shift"), training=True,

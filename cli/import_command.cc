@@ -44,7 +44,7 @@ CommandLine MakeCommandLine(ImportArguments* args) {
   line.AddNote(
       "Understood: Conv, Gemm, MatMul; BatchNormalization, GroupNormalization,\n"
       "InstanceNormalization, LayerNormalization; Relu, LeakyRelu, Gelu, Sigmoid, Tanh; MaxPool,\n"
-      "AveragePool, GlobalAveragePool, ReduceMean; Add, Sum, Mul, Concat; Gather, Dropout; "
+      "AveragePool, GlobalAveragePool, ReduceMean, Resize; Add, Sum, Mul, Concat; Gather, Dropout; "
       "Reshape,\n"
       "Flatten, Transpose, Squeeze, Unsqueeze, Slice, Split, Expand, Pad by 0; Softmax and "
       "LogSoftmax at the "

@@ -34,6 +34,8 @@ constexpr KnownName kFieldWords[] = {
     {"kernel", "kernel_size window window_size filter_size pool_size ksize size"},
     {"stride", "strides"},
     {"pad", "padding pads"},
+    {"factor", "scale_factor upscale_factor scale scales block_size blocksize size"},
+    {"interpolation", "mode method interp"},
     {"ceil_mode", "ceil ceiling pooling_convention round_mode"},
     {"dilation", "dilations dilate dilation_rate"},
     {"groups", "group num_group num_groups feature_group_count depth_multiplier"},

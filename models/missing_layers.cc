@@ -19,10 +19,7 @@ constexpr MissingLayer kMissing[] = {
     {"transposedconvolution transposedconv convtranspose convtranspose2d conv2dtranspose deconv "
      "deconvolution deconv2d upconvolution upconv",
      "a convolution to 4C channels, and a pixel shuffle of reshape, permute and reshape"},
-    {"upsample upsampling upsampling2d interpolate resize nearest bilinear unpool unpooling "
-     "maxunpool",
-     "concat four copies of the input, and arrange them with reshape, permute and reshape "
-     "(nearest neighbours)"},
+    {"unpool unpooling maxunpool", "upsampling, by nearest neighbours"},
     {"rnn lstm gru recurrent bidirectional simplernn lstmcell grucell",
      "recurrent layers cannot be expressed: attention, causal if need be, or convolutions over the "
      "sequence come nearest"},

@@ -3,6 +3,7 @@
 #include <bit>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include <glog/logging.h>
 
@@ -42,6 +43,12 @@ OnnxSetting::OnnxSetting(const char* setting, std::vector<int64_t> values) {
   attribute.set_name(setting);
   attribute.set_type(onnx::AttributeProto::INTS);
   attribute.mutable_ints()->Add(values.begin(), values.end());
+}
+
+OnnxSetting::OnnxSetting(const char* setting, std::string word) {
+  attribute.set_name(setting);
+  attribute.set_type(onnx::AttributeProto::STRING);
+  attribute.set_s(std::move(word));
 }
 
 void OnnxBuilder::Begin(const std::string& layer) {

@@ -26,6 +26,7 @@ struct OnnxSetting {
   OnnxSetting(const char* setting, int64_t value);
   OnnxSetting(const char* setting, float value);
   OnnxSetting(const char* setting, std::vector<int64_t> values);
+  OnnxSetting(const char* setting, std::string word);
 
   onnx::AttributeProto attribute;
 };

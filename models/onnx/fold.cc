@@ -387,17 +387,25 @@ Constants FoldGather(const OnnxCall& call) {
                           : OnnxConstant::OfIntegers(std::move(dims), gather(*x.integers)));
 }
 
-// Along the first axis, as shapes are put together.
+// Along the first axis, as shapes, and scales of a Resize, are put together.
 Constants FoldConcat(const OnnxCall& call) {
-  std::vector<int64_t> elements;
+  std::vector<int64_t> integers;
+  std::vector<float> floats;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const OnnxConstant& part = call.constant(i);
-    if (part.is_float() || part.dims.size() != 1) return std::nullopt;
-    elements.insert(elements.end(), part.integers->begin(), part.integers->end());
-    if (std::ssize(elements) > kMostComputed) return std::nullopt;
+    if (part.is_float() != call.constant(0).is_float() || part.dims.size() != 1) {
+      return std::nullopt;
+    }
+    if (part.is_float()) {
+      floats.insert(floats.end(), part.floats->begin(), part.floats->end());
+    } else {
+      integers.insert(integers.end(), part.integers->begin(), part.integers->end());
+    }
+    if (std::ssize(integers) + std::ssize(floats) > kMostComputed) return std::nullopt;
   }
-  const int64_t size = std::ssize(elements);
-  return One(OnnxConstant::OfIntegers({size}, std::move(elements)));
+  const int64_t size = std::ssize(integers) + std::ssize(floats);
+  return One(floats.empty() ? OnnxConstant::OfIntegers({size}, std::move(integers))
+                            : OnnxConstant::OfFloats({size}, std::move(floats)));
 }
 
 Constants FoldExpand(const OnnxCall& call) {

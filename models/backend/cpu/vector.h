@@ -64,6 +64,23 @@ KUMO_ALWAYS_INLINE void WithLanes(int64_t lanes, const Body& body) {
   if constexpr (kWidth > 4) body.template operator()<4>();
 }
 
+// A position's lanes, or part of them.
+template <int kLanes>
+struct Lanes {
+  typedef float Floats __attribute__((vector_size(kLanes * 4)));
+  typedef int32_t Ints __attribute__((vector_size(kLanes * 4)));
+  typedef uint8_t Bytes __attribute__((vector_size(kLanes)));
+
+  KUMO_ALWAYS_INLINE static Floats Load(const float* from) {
+    Floats floats;
+    __builtin_memcpy(&floats, from, sizeof(floats));
+    return floats;
+  }
+  KUMO_ALWAYS_INLINE static void Store(Floats floats, float* to) {
+    __builtin_memcpy(to, &floats, sizeof(floats));
+  }
+};
+
 // Calls body<n>() for a size 1 <= n <= kMost that is known at run time only: the sizes of a tile in
 // registers are template arguments.
 template <int kMost, typename Body>

@@ -7,22 +7,6 @@
 namespace kumo::KUMO_ISA {
 namespace {
 
-// A position's lanes, or part of them.
-template <int kLanes>
-struct Lanes {
-  typedef float Floats __attribute__((vector_size(kLanes * 4)));
-  typedef int32_t Ints __attribute__((vector_size(kLanes * 4)));
-  typedef uint8_t Bytes __attribute__((vector_size(kLanes)));
-
-  KUMO_ALWAYS_INLINE static Floats Load(const float* from) {
-    Floats floats;
-    __builtin_memcpy(&floats, from, sizeof(floats));
-    return floats;
-  }
-  KUMO_ALWAYS_INLINE static void Store(Floats floats, float* to) {
-    __builtin_memcpy(to, &floats, sizeof(floats));
-  }
-};
 // The part of an output's window that lies in the input: elements [begin, end) of one axis, and
 // the input's coordinate of element 0.
 struct Window {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "models/backend/cuda/numbers.cuh"
 #include "models/backend/cuda/ops.h"
+#include "models/backend/cuda/plane_element.cuh"
 #include "models/ops/pooling/cuda.h"
 
 namespace kumo::cuda {
@@ -21,39 +21,6 @@ struct PoolWindows {
   int out_height = 0, out_width = 0;
   int kernel_height = 0, kernel_width = 0;
   int stride = 1, pad = 0;
-};
-
-// One number of an array of samples x channels x height x width, in either layout.
-template <typename T>
-struct PlaneElement {
-  int64_t sample;
-  int64_t channel;
-  int row;
-  int column;
-
-  // Place of element i in memory.
-  __device__ static PlaneElement Of(int64_t i, int64_t channels, int height, int width) {
-    PlaneElement element{};
-    if (kChannelsLast<T>) {
-      element.channel = i % channels;
-      i /= channels;
-    }
-    element.column = static_cast<int>(i % width);
-    i /= width;
-    element.row = static_cast<int>(i % height);
-    i /= height;
-    if (!kChannelsLast<T>) {
-      element.channel = i % channels;
-      i /= channels;
-    }
-    element.sample = i;
-    return element;
-  }
-  // Where the number at another row and column of a plane of that size is.
-  __device__ int64_t At(int y, int x, int64_t channels, int height, int width) const {
-    if (kChannelsLast<T>) return ((sample * height + y) * width + x) * channels + channel;
-    return ((sample * channels + channel) * height + y) * width + x;
-  }
 };
 
 // Along one axis: the part of an output's window that lies in the input.

@@ -101,6 +101,38 @@ Numbers AveragePool(const PoolingSpec& spec, int batch, const Numbers& x) {
   return y;
 }
 
+// Each result from its own place among the sources.
+Numbers Upsample(const Call& call, const Numbers& x) {
+  const model::Upsampling& settings = call.layer.upsampling();
+  const Shape& shape = call.shapes[0];
+  const double factor = settings.factor();
+  const int64_t height = shape.height() * settings.factor();
+  const int64_t width = shape.width() * settings.factor();
+  const bool bilinear = settings.interpolation() == model::Upsampling::BILINEAR;
+  const auto place_of = [&](int64_t i, int64_t sources) {
+    const double place = (static_cast<double>(i) + 0.5) / factor - 0.5;
+    if (!bilinear) return std::round(place);
+    return std::clamp(place, 0.0, static_cast<double>(sources - 1));
+  };
+  Numbers y;
+  for (int64_t n = 0; n < call.batch; ++n) {
+    for (int64_t i = 0; i < shape.channels() * height * width; ++i) {
+      const int64_t c = i / (height * width);
+      const double row = place_of(i / width % height, shape.height());
+      const double column = place_of(i % width, shape.width());
+      double sum = 0;
+      for (int64_t p = 0; p < shape.plane(); ++p) {
+        const double near_row = 1 - std::abs(row - static_cast<double>(p / shape.width()));
+        const double near_column = 1 - std::abs(column - static_cast<double>(p % shape.width()));
+        if (near_row <= 0 || near_column <= 0) continue;
+        sum += near_row * near_column * x[(n * shape.channels() + c) * shape.plane() + p];
+      }
+      y.push_back(sum);
+    }
+  }
+  return y;
+}
+
 // As many factors as there are numbers to drop some of, in the order that people count them.
 Numbers DropFactors(const Call& call, float ratio, int64_t count) {
   if (!call.training) return Numbers(static_cast<size_t>(count), 1.0);
@@ -390,6 +422,8 @@ Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& 
       return AveragePool({shape, static_cast<int>(shape.height()), static_cast<int>(shape.width())},
                          call.batch, x);
     }
+    case model::Layer::kUpsampling:
+      return Upsample(call, x);
     case model::Layer::kRelu:
       return Each(x, [](double v) { return std::max(v, 0.0); });
     case model::Layer::kLeakyRelu: {
