@@ -52,6 +52,13 @@ class TorchNetwork:
                                           pair(settings, "stride", settings["kernel"]),
                                           pair(settings, "pad", 0), count_include_pad=False)
 
+    def transposedConvolution(self, layer, settings, _, x):
+        return self.functional.conv_transpose2d(
+            x, self.tensor(layer, "weight"), self.tensor(layer, "bias"),
+            stride=pair(settings, "stride", 1), padding=pair(settings, "pad", 0),
+            output_padding=pair(settings, "outputPad", 0), groups=pair(settings, "groups", 1),
+            dilation=pair(settings, "dilation", 1))
+
     def upsampling(self, _layer, settings, _, x):
         mode = settings.get("interpolation", "NEAREST").lower()
         corners = {"align_corners": False} if mode == "bilinear" else {}

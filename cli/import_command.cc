@@ -42,9 +42,9 @@ CommandLine MakeCommandLine(ImportArguments* args) {
   line.AddOption("bin-dir", "DIR", Allowed(), "Folder of kumo-worker", &args->binary_directory,
                  "the folder of kumo");
   line.AddNote(
-      "Understood: Conv, Gemm, MatMul; BatchNormalization, GroupNormalization,\n"
+      "Understood: Conv, ConvTranspose, Gemm, MatMul; BatchNormalization, GroupNormalization,\n"
       "InstanceNormalization, LayerNormalization; Relu, LeakyRelu, Gelu, Sigmoid, Tanh; MaxPool,\n"
-      "AveragePool, GlobalAveragePool, ReduceMean, Resize; Add, Sum, Mul, Concat; Gather, Dropout; "
+      "AveragePool, GlobalAveragePool, ReduceMean; Resize; Add, Sum, Mul, Concat; Gather, Dropout; "
       "Reshape,\n"
       "Flatten, Transpose, Squeeze, Unsqueeze, Slice, Split, Expand, Pad by 0; Softmax and "
       "LogSoftmax at the "

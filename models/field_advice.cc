@@ -36,6 +36,7 @@ constexpr KnownName kFieldWords[] = {
     {"pad", "padding pads"},
     {"factor", "scale_factor upscale_factor scale scales block_size blocksize size"},
     {"interpolation", "mode method interp"},
+    {"output_pad", "output_padding adj"},
     {"ceil_mode", "ceil ceiling pooling_convention round_mode"},
     {"dilation", "dilations dilate dilation_rate"},
     {"groups", "group num_group num_groups feature_group_count depth_multiplier"},

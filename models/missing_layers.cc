@@ -16,9 +16,6 @@ constexpr MissingLayer kMissing[] = {
      "reshape to C x 2 x 2 x H x W, permute with axes [0, 3, 1, 4, 2], and reshape to C x 2H x 2W"},
     {"spacetodepth pixelunshuffle reorg",
      "reshape to C x H x 2 x W x 2, permute with axes [0, 2, 4, 1, 3], and reshape to 4C x H x W"},
-    {"transposedconvolution transposedconv convtranspose convtranspose2d conv2dtranspose deconv "
-     "deconvolution deconv2d upconvolution upconv",
-     "a convolution to 4C channels, and a pixel shuffle of reshape, permute and reshape"},
     {"unpool unpooling maxunpool", "upsampling, by nearest neighbours"},
     {"rnn lstm gru recurrent bidirectional simplernn lstmcell grucell",
      "recurrent layers cannot be expressed: attention, causal if need be, or convolutions over the "

@@ -7,7 +7,8 @@ namespace kumo {
 namespace {
 
 bool HasMatrix(const Node& node) {
-  return node.As<FullyConnectedSpec>() != nullptr || node.As<ConvolutionSpec>() != nullptr;
+  return node.As<FullyConnectedSpec>() != nullptr || node.As<ConvolutionSpec>() != nullptr ||
+         node.As<TransposedConvolutionSpec>() != nullptr;
 }
 
 const Node* MakerOf(const Graph& graph, int value) {

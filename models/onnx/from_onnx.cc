@@ -77,7 +77,6 @@ constexpr Advice kAdvice[] = {
     {"Softplus", "use ReLU or GELU in its place"},
     {"PRelu", "use LeakyReLU in its place"},
     {"Mish", "use SiLU in its place"},
-    {"ConvTranspose", "a network has no layers that enlarge images"},
     {"LSTM", "a network has no recurrent layers; use attention in their place"},
     {"GRU", "a network has no recurrent layers; use attention in their place"},
     {"RNN", "a network has no recurrent layers; use attention in their place"},

@@ -79,6 +79,18 @@ std::optional<OnnxConstant> AlongAxis(const OnnxConstant& constant, const Stride
   return constant.WithDims({constant.size()});
 }
 
+Result<int> OneForAllSides(const char* what, const std::vector<int64_t>& numbers,
+                           int64_t otherwise) {
+  if (numbers.empty()) return static_cast<int>(otherwise);
+  if (std::ranges::count(numbers, numbers[0]) != std::ssize(numbers)) {
+    return InvalidArgument(std::string(what) + " must be equal on all sides and axes");
+  }
+  if (numbers[0] < 0 || numbers[0] > 1 << 20) {
+    return InvalidArgument(std::string(what) + " is out of range");
+  }
+  return static_cast<int>(numbers[0]);
+}
+
 std::vector<ImportTensor> WithTensor(std::vector<ImportTensor> tensors, const char* name,
                                      OnnxConstant elements) {
   for (ImportTensor& tensor : tensors) {

@@ -94,6 +94,11 @@ std::optional<std::vector<int64_t>> SampleDims(const OnnxConstant& constant, int
 std::vector<ImportTensor> WithTensor(std::vector<ImportTensor> tensors, const char* name,
                                      OnnxConstant elements);
 
+// The number that all are, such as the strides of a node, or `otherwise` if there are none.
+// InvalidArgument("`what` must be ...") if they differ.
+Result<int> OneForAllSides(const char* what, const std::vector<int64_t>& numbers,
+                           int64_t otherwise);
+
 // The field of a layer for an epsilon: 0 for the standard one, and more than 0 for others.
 float EpsilonField(float epsilon, float standard = 1e-5f);
 

@@ -37,11 +37,13 @@
 #include "models/ops/position_normalisation/spec.h"
 #include "models/ops/positional_embedding/spec.h"
 #include "models/ops/rearrange/spec.h"
+#include "models/ops/transposed_convolution/spec.h"
 #include "models/ops/upsampling/spec.h"
 
 #define KUMO_OPS(X)        \
   X(FullyConnected)        \
   X(Convolution)           \
+  X(TransposedConvolution) \
   X(Pooling)               \
   X(Upsampling)            \
   X(Activation)            \

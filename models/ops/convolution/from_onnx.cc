@@ -7,17 +7,6 @@
 namespace kumo {
 namespace {
 
-// The number that all are, or `otherwise` if there are none. InvalidArgument if they differ.
-Result<int> OneFor(const char* what, const std::vector<int64_t>& numbers, int64_t otherwise) {
-  if (numbers.empty()) return static_cast<int>(otherwise);
-  if (std::ranges::count(numbers, numbers[0]) != std::ssize(numbers)) {
-    return InvalidArgument(std::string(what) + " must be equal on all sides and axes");
-  }
-  if (numbers[0] < 0 || numbers[0] > 1 << 20)
-    return InvalidArgument(std::string(what) + " is out of range");
-  return static_cast<int>(numbers[0]);
-}
-
 OnnxReading ReadConvolution(const OnnxCall& call) {
   if (!call.IsArray(0) || !call.IsConstant(1)) return NotRead();
   const OnnxConstant& weight = call.constant(1);
@@ -29,9 +18,9 @@ OnnxReading ReadConvolution(const OnnxCall& call) {
   if (automatic != "NOTSET" && automatic != "VALID") {
     return InvalidArgument("auto_pad = " + automatic + ": export with explicit pads");
   }
-  KUMO_ASSIGN_OR_RETURN(const int stride, OneFor("strides", call.Ints("strides"), 1));
-  KUMO_ASSIGN_OR_RETURN(const int pad, OneFor("pads", call.Ints("pads"), 0));
-  KUMO_ASSIGN_OR_RETURN(const int dilation, OneFor("dilations", call.Ints("dilations"), 1));
+  KUMO_ASSIGN_OR_RETURN(const int stride, OneForAllSides("strides", call.Ints("strides"), 1));
+  KUMO_ASSIGN_OR_RETURN(const int pad, OneForAllSides("pads", call.Ints("pads"), 0));
+  KUMO_ASSIGN_OR_RETURN(const int dilation, OneForAllSides("dilations", call.Ints("dilations"), 1));
   const int64_t height = weight.dims[2];
   const int64_t width = axes == 2 ? weight.dims[3] : 1;
   const int64_t groups = call.Int("group", 1);

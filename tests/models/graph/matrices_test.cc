@@ -44,6 +44,13 @@ TEST(MatricesTest, ConvolutionsAndFullyConnectedLayersButForTheHead) {
   EXPECT_THAT(MatricesIn(kHead), IsEmpty());
 }
 
+TEST(MatricesTest, TransposedConvolutionsAreMatricesAndHeads) {
+  const std::string up =
+      "layers { name: \"up\" transposed_convolution { outputs: 5 kernel: 2 stride: 2 } }\n";
+  EXPECT_THAT(MatricesIn(kConv + up + kHead), ElementsAre("conv.weight 4x27", "up.weight 4x20"));
+  EXPECT_THAT(MatricesIn(kConv + up), ElementsAre("conv.weight 4x27"));
+}
+
 TEST(MatricesTest, LayersBehindTheHeadDoNotHideIt) {
   EXPECT_THAT(MatricesIn(std::string(kConv) + kHead + "layers { name: \"x\" tanh {} }\n"),
               ElementsAre("conv.weight 4x27"));

@@ -101,6 +101,48 @@ Numbers AveragePool(const PoolingSpec& spec, int batch, const Numbers& x) {
   return y;
 }
 
+// Each element adds its multiples of the filters to the output.
+Numbers ConvolveTransposed(const Call& call, const Numbers& x,
+                           const std::vector<Numbers>& parameters) {
+  const model::TransposedConvolution& settings = call.layer.transposed_convolution();
+  const auto or_else = [](int value, int fallback) { return value == 0 ? fallback : value; };
+  const int kernel_height = or_else(settings.kernel_height(), settings.kernel());
+  const int kernel_width = or_else(settings.kernel_width(), settings.kernel());
+  const int stride = or_else(settings.stride(), 1);
+  const int dilation = or_else(settings.dilation(), 1);
+  const int groups = or_else(settings.groups(), 1);
+  const Shape& shape = call.shapes[0];
+  const auto size = [&](int64_t inputs, int kernel) {
+    return (inputs - 1) * stride - 2 * settings.pad() + dilation * (kernel - 1) + 1 +
+           settings.output_pad();
+  };
+  const int64_t height = size(shape.height(), kernel_height);
+  const int64_t width = size(shape.width(), kernel_width);
+  const int64_t outputs = settings.outputs();
+  Numbers y(call.batch * outputs * height * width);
+  for (size_t i = 0; parameters.size() > 1 && i < y.size(); ++i) {
+    y[i] = parameters[1][static_cast<int64_t>(i) / (height * width) % outputs];
+  }
+  const int64_t per_group = outputs / groups;
+  for (int64_t i = 0; i < call.batch * shape.size(); ++i) {
+    const int64_t n = i / shape.size();
+    const int64_t c = i % shape.size() / shape.plane();
+    const int64_t first = c / (shape.channels() / groups) * per_group;
+    for (int64_t k = 0; k < per_group * kernel_height * kernel_width; ++k) {
+      const int64_t ky = k / kernel_width % kernel_height;
+      const int64_t row =
+          i % shape.plane() / shape.width() * stride - settings.pad() + ky * dilation;
+      const int64_t column =
+          i % shape.width() * stride - settings.pad() + k % kernel_width * dilation;
+      if (row < 0 || row >= height || column < 0 || column >= width) continue;
+      const int64_t output = first + k / (kernel_height * kernel_width);
+      y[((n * outputs + output) * height + row) * width + column] +=
+          x[i] * parameters[0][c * per_group * kernel_height * kernel_width + k];
+    }
+  }
+  return y;
+}
+
 // Each result from its own place among the sources.
 Numbers Upsample(const Call& call, const Numbers& x) {
   const model::Upsampling& settings = call.layer.upsampling();
@@ -422,6 +464,8 @@ Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& 
       return AveragePool({shape, static_cast<int>(shape.height()), static_cast<int>(shape.width())},
                          call.batch, x);
     }
+    case model::Layer::kTransposedConvolution:
+      return ConvolveTransposed(call, x, parameters);
     case model::Layer::kUpsampling:
       return Upsample(call, x);
     case model::Layer::kRelu:
