@@ -59,6 +59,9 @@ class TorchNetwork:
             output_padding=pair(settings, "outputPad", 0), groups=pair(settings, "groups", 1),
             dilation=pair(settings, "dilation", 1))
 
+    def pixelShuffle(self, _layer, settings, _, x):
+        return self.functional.pixel_shuffle(x, settings["factor"])
+
     def upsampling(self, _layer, settings, _, x):
         mode = settings.get("interpolation", "NEAREST").lower()
         corners = {"align_corners": False} if mode == "bilinear" else {}

@@ -44,14 +44,12 @@ CommandLine MakeCommandLine(ImportArguments* args) {
   line.AddNote(
       "Understood: Conv, ConvTranspose, Gemm, MatMul; BatchNormalization, GroupNormalization,\n"
       "InstanceNormalization, LayerNormalization; Relu, LeakyRelu, Gelu, Sigmoid, Tanh; MaxPool,\n"
-      "AveragePool, GlobalAveragePool, ReduceMean; Resize; Add, Sum, Mul, Concat; Gather, Dropout; "
-      "Reshape,\n"
-      "Flatten, Transpose, Squeeze, Unsqueeze, Slice, Split, Expand, Pad by 0; Softmax and "
-      "LogSoftmax at the "
-      "end;\n"
-      "Constant, Identity, Cast, Shape; and what exporters write as several nodes: GELU, SiLU, "
-      "layer,\n"
-      "group and L2 normalisation, embeddings, attention.\n\n"
+      "AveragePool, GlobalAveragePool, ReduceMean; Resize, DepthToSpace, SpaceToDepth; Add, Sum,\n"
+      "Mul, Concat; Gather, Dropout; Reshape, Flatten, Transpose, Squeeze, Unsqueeze, Slice, "
+      "Split,\n"
+      "Expand, Pad by 0; Softmax and LogSoftmax at the end; Constant, Identity, Cast, Shape; and\n"
+      "what exporters write as several nodes: GELU, SiLU, layer, group and L2 normalisation,\n"
+      "embeddings, attention.\n\n"
       "PyTorch merges batch normalisations into convolutions unless it exports with "
       "do_constant_folding=False\nand training=torch.onnx.TrainingMode.PRESERVE.");
   line.AddNote(

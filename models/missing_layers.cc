@@ -12,8 +12,6 @@ struct MissingLayer {
 };
 
 constexpr MissingLayer kMissing[] = {
-    {"pixelshuffle depthtospace subpixel subpixelconv",
-     "reshape to C x 2 x 2 x H x W, permute with axes [0, 3, 1, 4, 2], and reshape to C x 2H x 2W"},
     {"spacetodepth pixelunshuffle reorg",
      "reshape to C x H x 2 x W x 2, permute with axes [0, 2, 4, 1, 3], and reshape to 4C x H x W"},
     {"unpool unpooling maxunpool", "upsampling, by nearest neighbours"},

@@ -12,7 +12,7 @@ namespace {
 // RearrangeSpec as a kernel's argument.
 struct Places {
   int rank = 0;
-  int64_t extents[8] = {};  // of the output
+  int64_t extents[8] = {};  // of the axes
   int64_t strides[8] = {};
   int64_t offset = 0;
 };
@@ -73,7 +73,7 @@ class RearrangeOp final : public UnaryOp {
   RearrangeOp(Engine& engine, const RearrangeSpec& spec) : engine_(engine), spec_(spec) {
     places_.rank = static_cast<int>(spec.strides.size());
     for (int axis = 0; axis < places_.rank; ++axis) {
-      places_.extents[axis] = spec.output.extent(axis);
+      places_.extents[axis] = spec.extents()[axis];
       places_.strides[axis] = spec.strides[axis];
     }
     places_.offset = spec.offset;

@@ -253,6 +253,53 @@ OnnxReading ReadGather(const OnnxCall& call) {
   return Read(call.graph.OutputOf(node, extents));
 }
 
+// An array with its elements in the order of those axes of other extents.
+OnnxReading Shuffled(const OnnxCall& call, const std::vector<int64_t>& extents,
+                     const std::vector<int>& axes, const std::vector<int64_t>& to) {
+  KUMO_ASSIGN_OR_RETURN(const int node, call.graph.InOrder(call.inputs[0]));
+  OnnxOperand moved = call.graph.OutputOf(node, extents);
+  moved.view = moved.view.Permuted(axes);
+  moved.from = &call.node;
+  KUMO_ASSIGN_OR_RETURN(const int shuffled, call.graph.InOrder(moved));
+  return Read(call.graph.OutputOf(shuffled, to));
+}
+
+// The block size of a node whose array is an image; 0 for another node.
+int64_t BlockSizeOf(const OnnxCall& call) {
+  const int64_t block = call.Int("blocksize", 0);
+  return call.IsArray(0) && call.inputs[0].view.rank() == 3 && block >= 1 && block <= 64 ? block
+                                                                                         : 0;
+}
+
+OnnxReading ReadDepthToSpace(const OnnxCall& call) {
+  const int64_t block = BlockSizeOf(call);
+  if (block == 0) return NotRead();
+  if (block == 1) return Read(call.inputs[0]);
+  const std::vector<int64_t>& from = call.inputs[0].view.extents;
+  if (from[0] % (block * block) != 0) return NotRead();
+  const std::vector<int64_t> to = {from[0] / (block * block), from[1] * block, from[2] * block};
+  if (call.Text("mode", "DCR") == "DCR") {
+    return Shuffled(call, {block, block, to[0], from[1], from[2]}, {2, 3, 0, 4, 1}, to);
+  }
+  model::Layer layer;
+  layer.mutable_pixel_shuffle()->set_factor(static_cast<int>(block));
+  KUMO_ASSIGN_OR_RETURN(const int input, call.graph.InOrder(call.inputs[0]));
+  KUMO_ASSIGN_OR_RETURN(const int node,
+                        call.graph.AddLayer(std::move(layer), {input}, {}, &call.node));
+  return Read(call.graph.OutputOf(node, to));
+}
+
+OnnxReading ReadSpaceToDepth(const OnnxCall& call) {
+  const int64_t block = BlockSizeOf(call);
+  if (block == 0) return NotRead();
+  const std::vector<int64_t>& from = call.inputs[0].view.extents;
+  if (from[1] % block != 0 || from[2] % block != 0) return NotRead();
+  const int64_t height = from[1] / block;
+  const int64_t width = from[2] / block;
+  return Shuffled(call, {from[0], height, block, width, block}, {2, 4, 0, 1, 3},
+                  {from[0] * block * block, height, width});
+}
+
 // Of an array that has the extents already.
 OnnxReading ReadExpand(const OnnxCall& call) {
   if (!call.IsArray(0)) return NotRead();
@@ -279,9 +326,17 @@ OnnxReading ReadPad(const OnnxCall& call) {
 
 std::span<const OnnxReader> RearrangeOnnxReaders() {
   static constexpr OnnxReader kReaders[] = {
-      {"Reshape", ReadReshape},     {"Transpose", ReadTranspose}, {"Squeeze", ReadSqueeze},
-      {"Unsqueeze", ReadUnsqueeze}, {"Slice", ReadSlice},         {"Split", ReadSplit},
-      {"Gather", ReadGather},       {"Expand", ReadExpand},       {"Pad", ReadPad},
+      {"Reshape", ReadReshape},
+      {"Transpose", ReadTranspose},
+      {"Squeeze", ReadSqueeze},
+      {"Unsqueeze", ReadUnsqueeze},
+      {"Slice", ReadSlice},
+      {"Split", ReadSplit},
+      {"Gather", ReadGather},
+      {"Expand", ReadExpand},
+      {"Pad", ReadPad},
+      {"DepthToSpace", ReadDepthToSpace},
+      {"SpaceToDepth", ReadSpaceToDepth},
   };
   return kReaders;
 }

@@ -85,6 +85,23 @@ Result<LayerPlan> PlanSlice(const LayerInput& input) {
   return plan;
 }
 
+Result<LayerPlan> PlanPixelShuffle(const LayerInput& input) {
+  KUMO_RETURN_IF_ERROR(CheckImage(input));
+  const int64_t factor = input.layer.pixel_shuffle().factor();
+  KUMO_RETURN_IF_ERROR(CheckRange("factor", factor, 2, 64));
+  if (input.shape().channels() % (factor * factor) != 0) {
+    return InvalidArgument("factor times itself must divide the input's " +
+                           std::to_string(input.shape().channels()) + " channels, is " +
+                           std::to_string(factor));
+  }
+  const RearrangeSpec spec = PixelShuffleSpec(input.shape(), factor);
+  LayerPlan plan;
+  plan.spec = spec;
+  plan.output = spec.output;
+  plan.detail = "x" + std::to_string(factor);
+  return plan;
+}
+
 }  // namespace
 
 std::span<const LayerKind> RearrangeLayers() {
@@ -92,6 +109,8 @@ std::span<const LayerKind> RearrangeLayers() {
       {model::Layer::kReshape, "reshape", "view", PlanReshape},
       {model::Layer::kPermute, "permute", "transpose swap_axes", PlanPermute},
       {model::Layer::kSlice, "slice", "crop narrow split strided_slice", PlanSlice},
+      {model::Layer::kPixelShuffle, "pixel_shuffle",
+       "depth_to_space sub_pixel subpixel sub_pixel_conv subpixel_conv", PlanPixelShuffle},
   };
   return kLayers;
 }

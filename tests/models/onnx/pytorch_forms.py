@@ -172,6 +172,26 @@ def means(folder):
     m.save(folder, m.op("Softmax", x, axis=-1), scores=x)
 
 
+def upsampled(folder):
+    """All ways to more pixels."""
+    m = Model("upsampled", [4, 3, 5])
+    x = m.op("ConvTranspose", "input.1", m.tensor("up.weight", 4, 6, 3, 3), m.tensor("up.bias", 6),
+             scope="/up", dilations=[1, 1], group=1, kernel_shape=[3, 3], output_padding=[1, 1],
+             pads=[1] * 4, strides=[2, 2])
+    scales = m.op("Concat", m.constant([1, 1]), m.constant([2, 2]), scope="/nearest", axis=0)
+    x = m.op("Resize", x, "", scales, scope="/nearest", mode="nearest",
+             coordinate_transformation_mode="asymmetric", cubic_coeff_a=-.75, nearest_mode="floor")
+    x = m.op("DepthToSpace", m.conv(x, "conv", 6, 8, 3, 2, 1), scope="/shuffle", blocksize=2, mode="CRD")
+    x = m.op("SpaceToDepth", x, scope="/back", blocksize=2)
+    x = m.op("DepthToSpace", x, scope="/columns", blocksize=2)
+    x = m.op("Resize", x, m.constant([]), m.constant([1, 1, 3, 3]), scope="/bilinear", mode="linear",
+             coordinate_transformation_mode="half_pixel")
+    x = m.op("Resize", x, m.constant([]), m.constant([1, 1, 2, 2]), scope="/centres", mode="nearest",
+             coordinate_transformation_mode="half_pixel", nearest_mode="round_prefer_floor")
+    x = m.conv(x, "last", 2, 3, 5, 3)
+    m.save(folder, m.linear(m.op("Flatten", m.op("GlobalAveragePool", x), axis=1), "fc", 3, 5))
+
+
 def normalised_input(folder):
     """The model normalises its pixels itself, which Kumo leaves to the data."""
     m = Model("normalised_input", [3, 6, 6])
@@ -224,6 +244,7 @@ def main():
     resnet(folder)
     convnet(folder)
     means(folder)
+    upsampled(folder)
     normalised_input(folder)
     language_model(folder, free=False)
     language_model(folder, free=True)

@@ -3,7 +3,7 @@
 with its model.onnx, input.bin for a batch of 2, and output.bin, what torch makes of it. torchvision's
 resnets if it is there, with random weights.
 
-  torch_export.py FOLDER [MODEL...]      MODEL: resnet18, resnet50, mixed, gpt; all if none is named
+  torch_export.py FOLDER [MODEL...]      MODEL: resnet18, resnet50, mixed, upsampled, gpt; all if none is named
 """
 import inspect
 import math
@@ -79,6 +79,21 @@ class Mixed(nn.Module):
         return self.fc2(self.gelu(x) + F.silu(x) * torch.tanh(x))
 
 
+class Upsampled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.ConvTranspose2d(2, 6, 4, stride=2, padding=1, groups=2)
+        self.nearest = nn.Upsample(scale_factor=2)
+        self.bilinear = nn.Upsample(scale_factor=3, mode="bilinear", align_corners=False)
+        self.narrow = nn.Conv2d(6, 8, 3, stride=2)
+        self.shuffle = nn.PixelShuffle(2)
+        self.fc = nn.Linear(2, 5)
+
+    def forward(self, x):
+        x = self.shuffle(self.narrow(self.nearest(F.relu(self.up(x)))))
+        return self.fc((self.bilinear(x) * torch.sigmoid(self.bilinear(x))).mean((2, 3)))
+
+
 class Attention(nn.Module):
     def __init__(self, width, heads, length):
         super().__init__()
@@ -136,6 +151,7 @@ def main():
         pass
     models = {name: (model, torch.rand(BATCH, 3, 64, 64)) for name, model in resnets.items()}
     models["mixed"] = Mixed(), torch.rand(BATCH, 2, 12, 12)
+    models["upsampled"] = Upsampled(), torch.rand(BATCH, 2, 5, 5)
     models["gpt"] = Gpt(), torch.randint(0, 20, (BATCH, 8))
     kept = {"training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False}
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:

@@ -233,6 +233,8 @@ const std::vector<LayerCase>& LayerCases() {
       {"PermuteOfFourAxes", {2, 3, 1, 4}, R"(name: "l" permute { axes: [3, 2, 1, 0] })"},
       {"Slice", {5, 3, 4}, R"(name: "l" slice { begin: 1 end: 4 })"},
       {"SliceOfColumns", {2, 3, 5}, R"(name: "l" slice { axis: 2 begin: 2 end: 3 })"},
+      {"PixelShuffle", {8, 3, 2}, R"(name: "l" pixel_shuffle { factor: 2 })"},
+      {"PixelShuffleOfVectors", {18}, R"(name: "l" pixel_shuffle { factor: 3 })"},
       {"Add", {2, 3, 5}, R"(name: "l" add {})", {{2, 3, 5}}},
       {"AddOfThree", {7}, R"(name: "l" add {})", {{7}, {7}}},
       {"Multiply", {2, 3, 5}, R"(name: "l" multiply {})", {{2, 3, 5}}},

@@ -374,6 +374,23 @@ Numbers Rearrange(const Call& call, const Numbers& x, Move move) {
   return y;
 }
 
+Numbers ShufflePixels(const Call& call, const Numbers& x) {
+  const int64_t factor = call.layer.pixel_shuffle().factor();
+  const Shape& shape = call.shapes[0];
+  Numbers y(x.size());
+  for (int64_t i = 0; i < call.batch * shape.size(); ++i) {
+    const int64_t column = i % shape.width();
+    const int64_t row = i / shape.width() % shape.height();
+    const int64_t channel = i / shape.plane() % shape.channels();
+    const int64_t plane =
+        i / shape.size() * (shape.channels() / (factor * factor)) + channel / (factor * factor);
+    const int64_t to_row = row * factor + channel / factor % factor;
+    const int64_t to_column = column * factor + channel % factor;
+    y[(plane * shape.height() * factor + to_row) * shape.width() * factor + to_column] = x[i];
+  }
+  return y;
+}
+
 // Inputs number by number, from the first on.
 template <typename F>
 Numbers Combine(const Call& call, const Numbers& x, F f) {
@@ -532,6 +549,8 @@ Numbers Forward(const Call& call, const Numbers& x, const std::vector<Numbers>& 
         return kept ? place : std::vector<int64_t>();
       });
     }
+    case model::Layer::kPixelShuffle:
+      return ShufflePixels(call, x);
     case model::Layer::kAdd:
       return Combine(call, x, [](double a, double b) { return a + b; });
     case model::Layer::kMultiply:
