@@ -25,7 +25,7 @@ namespace {
 constexpr int64_t kCacheStride = 1024;
 // Size of the gathered block and the result's block together, in floats: about a second-level
 // cache.
-constexpr int64_t kBlockFloats = 512 << 10;
+constexpr int64_t kGatheredFloats = 512 << 10;
 constexpr int64_t kLeastColumns = 384;
 constexpr int64_t kMostColumns = 2048;
 
@@ -132,7 +132,7 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
 
   // Columns of a block, in whole positions.
   int64_t Wanted() const {
-    return std::clamp(kBlockFloats / (depth_ + spec_.outputs), kLeastColumns, kMostColumns);
+    return std::clamp(kGatheredFloats / (depth_ + spec_.outputs), kLeastColumns, kMostColumns);
   }
   int64_t BlockColumns(int64_t batch) const {
     return std::max<int64_t>(1, std::min(results_, Wanted() / batch)) * batch;
