@@ -7,9 +7,10 @@
 //       [--cpu-time] [--layers]
 //
 // --layers prints the time of each layer instead, and the share of the processor's maximum
-// products. Work: lenet, mlp, convnet, resnet20, resnet50, gpt (nanoGPT's CPU configuration), and
-// resnet: a stack of convolutions, batch normalisation and ReLU with ResNet-50's shapes without its
-// shortcuts, in bf16. Batch and precision default to the work's own.
+// products. Work: lenet, mlp, convnet, resnet20, resnet50, unet (a class for each pixel of 128 x
+// 128), gpt (nanoGPT's CPU configuration), and resnet: a stack of convolutions, batch normalisation
+// and ReLU with ResNet-50's shapes without its shortcuts, in bf16. Batch and precision default to
+// the work's own.
 // --instruction-set is network.instruction_set: Kumo's layers compute with that level.
 //
 // Without a Python that has PyTorch it prints Kumo's figures alone. Pin it to a core (taskset -c
@@ -174,13 +175,13 @@ Arguments Parse(int argc, char** argv) {
     } else if (i + 1 < argc && key == "--seconds") {
       arguments.seconds = std::atof(argv[++i]);
     } else {
-      std::cerr
-          << "usage: train_speed [--work lenet,mlp,convnet,resnet20,resnet50,gpt,resnet] [--device "
-             "cpu|cuda]\n"
-             "                   [--batch N] [--precision fp32|bf16|fp16]\n"
-             "                   [--instruction-set auto|x86-64-v2|x86-64-v3|x86-64-v4]\n"
-             "                   [--repeats N] [--seconds S] [--kumo-only] [--cpu-time] "
-             "[--layers]\n";
+      std::cerr << "usage: train_speed [--work "
+                   "lenet,mlp,convnet,resnet20,resnet50,unet,gpt,resnet] [--device "
+                   "cpu|cuda]\n"
+                   "                   [--batch N] [--precision fp32|bf16|fp16]\n"
+                   "                   [--instruction-set auto|x86-64-v2|x86-64-v3|x86-64-v4]\n"
+                   "                   [--repeats N] [--seconds S] [--kumo-only] [--cpu-time] "
+                   "[--layers]\n";
       std::exit(64);
     }
   }

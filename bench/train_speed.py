@@ -113,6 +113,33 @@ def resnet50(torch):
     return residual(torch, (stem, 64), stages, True, 1000)
 
 
+def unet(torch):
+    """Three levels and a class for each pixel."""
+    nn = torch.nn
+
+    def convolve(inputs, outputs):
+        return nn.Sequential(nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU(),
+                             nn.Conv2d(outputs, outputs, 3, padding=1), nn.ReLU())
+
+    class Unet(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pool = nn.MaxPool2d(2)
+            self.top, self.middle, self.bottom = convolve(3, 16), convolve(16, 32), convolve(32, 64)
+            self.up = nn.ConvTranspose2d(64, 32, 2, stride=2)
+            self.back2, self.back1 = convolve(64, 32), convolve(48, 16)
+            self.smooth = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False)
+            self.scores = nn.Conv2d(16, 2, 1)
+
+        def forward(self, x):
+            top = self.top(x)
+            middle = self.middle(self.pool(top))
+            x = self.back2(torch.cat([self.up(self.bottom(self.pool(middle))), middle], 1))
+            return self.scores(self.back1(torch.cat([self.smooth(x), top], 1)))
+
+    return Unet()
+
+
 def gpt(torch):
     """nanoGPT's CPU configuration: 4 layers of 4 heads, 128 wide, over 64 of 65 characters."""
     nn, functional = torch.nn, torch.nn.functional
@@ -150,6 +177,7 @@ def gpt(torch):
     return Gpt()
 
 
+MASKS = {"unet": 2}  # networks of a class for each position, and how many classes there are
 WORDS = {"gpt": 65}  # networks of whole numbers, and how many there are
 
 WORK = {
@@ -159,6 +187,7 @@ WORK = {
     "convnet": (convnet, (3, 32, 32), 64, "momentum", "fp32"),
     "resnet20": (resnet20, (3, 32, 32), 64, "momentum", "fp32"),
     "resnet50": (resnet50, (3, 224, 224), 16, "momentum", "fp32"),
+    "unet": (unet, (3, 128, 128), 8, "momentum", "fp32"),
     "gpt": (gpt, (64,), 12, "adamw", "fp32"),
     "resnet": (resnet, (3, 224, 224), 256, "momentum", "bf16"),
 }
@@ -254,7 +283,7 @@ class Contender:
         else:
             inputs = [torch.rand(self.batch, *shape, device=device).to(memory_format=memory)
                       for _ in range(8)]
-            labels = draw(10)
+            labels = draw(MASKS[work], *shape[1:]) if work in MASKS else draw(10)
         self.step = make_step(torch, net, optimiser, torch.nn.CrossEntropyLoss(), inputs, labels,
                               mode == "graph", precision)
         self.run(0.3, 10)

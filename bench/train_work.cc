@@ -60,6 +60,59 @@ model::Network ResnetStack() {
   return network;
 }
 
+// A U-Net of three levels with a class for each pixel: the lower level returns by a transposed
+// convolution, the middle one by a bilinear upsampling.
+model::Network Unet() {
+  model::Network network;
+  network.set_name("unet");
+  model::Input* image = network.add_input();
+  image->set_channels(3);
+  image->set_height(128);
+  image->set_width(128);
+  const auto add = [&network](const std::string& name) {
+    model::Layer* layer = network.add_layers();
+    layer->set_name(name);
+    return layer;
+  };
+  const auto convolve = [&add](const std::string& name, int outputs) {
+    for (const char* const place : {"a", "b"}) {
+      model::Convolution* convolution = add(name + place)->mutable_convolution();
+      convolution->set_outputs(outputs);
+      convolution->set_kernel(3);
+      convolution->set_pad(1);
+      convolution->mutable_weight()->mutable_he_normal();
+      add(name + place + "_relu")->mutable_relu();
+    }
+  };
+  const auto join = [&add](const std::string& name, const std::string& above, const char* beside) {
+    model::Layer* layer = add(name);
+    layer->add_inputs(above);
+    layer->add_inputs(beside);
+    layer->mutable_concat();
+  };
+  convolve("top", 16);
+  add("pool1")->mutable_max_pooling()->set_kernel(2);
+  convolve("middle", 32);
+  add("pool2")->mutable_max_pooling()->set_kernel(2);
+  convolve("bottom", 64);
+  model::TransposedConvolution* up = add("up")->mutable_transposed_convolution();
+  up->set_outputs(32);
+  up->set_kernel(2);
+  up->set_stride(2);
+  join("both2", "up", "middleb_relu");
+  convolve("back2", 32);
+  model::Upsampling* smooth = add("smooth")->mutable_upsampling();
+  smooth->set_factor(2);
+  smooth->set_interpolation(model::Upsampling::BILINEAR);
+  join("both1", "smooth", "topb_relu");
+  convolve("back1", 16);
+  model::Convolution* scores = add("scores")->mutable_convolution();
+  scores->set_outputs(2);
+  scores->set_kernel(1);
+  add("loss")->mutable_softmax_cross_entropy();
+  return network;
+}
+
 Experiment::Network SettingsOf(const Work& work, const Device& device) {
   Experiment::Network settings;
   settings.device = device;
@@ -91,6 +144,7 @@ std::vector<Work> AllWork() {
           {"convnet", Zoo("cifar_convnet"), 64, momentum, 0.01f},
           {"resnet20", Zoo("cifar_resnet20"), 64, momentum, 0.01f},
           {"resnet50", Zoo("imagenet_resnet50"), 16, momentum, 0.01f},
+          {"unet", Unet(), 8, momentum, 0.01f},
           {"gpt", Zoo("char_gpt_small"), 12, adamw, 1e-3f},
           {"gpt_muon", Zoo("char_gpt_small"), 12, muon, 0.02f},
           {"resnet", ResnetStack(), 256, momentum, 0.01f, Precision::kBf16}};
