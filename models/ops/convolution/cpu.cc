@@ -68,7 +68,8 @@ ConvolutionWay WayOf(const ConvolutionSpec& spec) {
   // Few channels leave a product of matrices little to do.
   constexpr int64_t kLeastChannels = 16;
   const bool one_by_one = spec.kernel_height == 1 && spec.kernel_width == 1;
-  if ((one_by_one || spec.stride > 1) && spec.input.channels() >= kLeastChannels) {
+  if ((one_by_one || spec.stride > 1 || spec.dilation > 1) &&
+      spec.input.channels() >= kLeastChannels) {
     return ConvolutionWay::kGathered;
   }
   return ConvolutionWay::kPlain;

@@ -6,7 +6,8 @@
 //
 // For kernels of 1x1 and products per position, whose rows need not be gathered if the samples have
 // no padding; for strides, with which the plain way (cpu_plain.cc) reads few of the numbers of a
-// cache line; and for minibatches that leave most of a vector empty.
+// cache line; for dilations, with which it reads distant rows; and for minibatches that leave most
+// of a vector empty.
 #include <algorithm>
 #include <cstdint>
 #include <memory>

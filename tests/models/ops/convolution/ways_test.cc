@@ -46,7 +46,7 @@ TEST(ConvolutionWaysTest, TheShapeTellsTheWay) {
   EXPECT_EQ(WayOf(grouped), ConvolutionWay::kGrouped);
   ConvolutionSpec dilated = Spec({64, 32, 32}, 64, 3, 1, 2);
   dilated.dilation = 2;
-  EXPECT_EQ(WayOf(dilated), ConvolutionWay::kPlain);
+  EXPECT_EQ(WayOf(dilated), ConvolutionWay::kGathered);
 }
 
 // A convolution of 3x3 over `channels`, padded with zeros.
