@@ -62,6 +62,7 @@ Result<MetricList> MetricList::Make(std::vector<Metric> metrics) {
       return InvalidArgument("metric " + metric.name + " is there twice");
     }
     sums.insert(metric.sum);
+    if (metric.formula == MetricFormula::kRatio) sums.insert(metric.divisor);
   }
   const auto count = static_cast<int>(sums.size());
   if (count > 0 && (*sums.begin() != 0 || *sums.rbegin() != count - 1)) {
@@ -85,6 +86,11 @@ std::string MetricList::Names() const {
 
 std::optional<double> MetricList::FigureOf(const Metric& metric, const MetricSums& sums) {
   if (sums.samples <= 0 || metric.sum >= std::ssize(sums.sums)) return std::nullopt;
+  if (metric.formula == MetricFormula::kRatio) {
+    if (metric.divisor >= std::ssize(sums.sums)) return std::nullopt;
+    const double divisor = sums.sums[metric.divisor];
+    return divisor == 0 ? 0 : sums.sums[metric.sum] / divisor;
+  }
   const double mean = sums.sums[metric.sum] / static_cast<double>(sums.samples);
   return metric.formula == MetricFormula::kExponentialOfMean ? std::exp(mean) : mean;
 }
@@ -134,9 +140,11 @@ MetricSums MetricList::Translate(const MetricList& others, const MetricSums& sum
   for (const Metric& metric : metrics()) {
     const Metric* const other = others.Find(metric.name);
     if (other == nullptr || other->formula != metric.formula) continue;
-    if (other->sum < std::ssize(sums.sums)) {
-      translated.sums[metric.sum] = sums.sums[other->sum];
-    }
+    const auto copy = [&](int from, int to) {
+      if (from < std::ssize(sums.sums)) translated.sums[to] = sums.sums[from];
+    };
+    copy(other->sum, metric.sum);
+    if (metric.formula == MetricFormula::kRatio) copy(other->divisor, metric.divisor);
   }
   return translated;
 }
@@ -150,7 +158,7 @@ Result<MetricList> ParseMetrics(const MetricMessages& messages) {
                              std::to_string(message.formula()) + ", which there is not");
     }
     metrics.push_back({message.name(), message.sum(), static_cast<MetricFormula>(message.formula()),
-                       message.more_is_better()});
+                       message.more_is_better(), message.divisor()});
   }
   return MetricList::Make(std::move(metrics));
 }
@@ -163,6 +171,7 @@ void WriteMetrics(const MetricList& metrics, MetricMessages* messages) {
     message->set_sum(metric.sum);
     message->set_formula(static_cast<checkpoint::Metric::Formula>(metric.formula));
     message->set_more_is_better(metric.more_is_better);
+    message->set_divisor(metric.divisor);
   }
 }
 

@@ -1,4 +1,4 @@
-// Metric list: the named figures of a job, each computed from a sum over samples. The loss of a
+// Metric list: the named figures of a job, each computed from sums over samples. The loss of a
 // network declares them. Workers add the sums up over their samples, servers over partitions; every
 // display takes names and formulas from this list. Only the loss knows the meaning of a sum.
 //
@@ -19,11 +19,12 @@
 
 namespace kumo {
 
-// Formula of a figure, from a sum over n samples.
+// Formula of a figure, from sums over n samples.
 enum class MetricFormula {
   kMean = checkpoint::Metric::MEAN,    // sum / n
   kShare = checkpoint::Metric::SHARE,  // the same; between 0 and 1 for each sample
   kExponentialOfMean = checkpoint::Metric::EXPONENTIAL_OF_MEAN,  // exp(sum / n): a perplexity
+  kRatio = checkpoint::Metric::RATIO,                            // sum / another sum
 };
 
 struct Metric {
@@ -32,6 +33,7 @@ struct Metric {
   int sum = 0;  // index of the sum; several metrics may share one
   MetricFormula formula = MetricFormula::kMean;
   bool more_is_better = false;
+  int divisor = 0;  // index of the sum that kRatio divides by
 
   bool operator==(const Metric&) const = default;
 };
@@ -68,7 +70,8 @@ class MetricList {
   // "loss, accuracy"; "none" if there are none.
   std::string Names() const;
 
-  // Figure of one metric. None if there are no samples, or if its sum is missing.
+  // Figure of one metric. None if there are no samples, or if a sum of it is missing; a ratio to 0
+  // is 0.
   static std::optional<double> FigureOf(const Metric& metric, const MetricSums& sums);
   // All figures that can be computed, in the order of the list.
   std::vector<MetricFigure> FiguresOf(const MetricSums& sums) const;

@@ -18,6 +18,7 @@ Status NumberSums(Graph* graph) {
       metric.name = loss.name + "_" + metric.name;
       std::ranges::replace(metric.name, '.', '_');  // which names of metrics do not have
       metric.sum += sums;
+      metric.divisor += sums;
       metrics.push_back(std::move(metric));
     }
     sums += loss.metrics.sums();
