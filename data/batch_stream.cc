@@ -36,7 +36,8 @@ BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& optio
       options_(options),
       sample_fields_(FieldsAfter(dataset_.fields(), options.transforms)),
       pool_(ThreadsFor(dataset_, options.threads) - 1),
-      fields_(dataset_.fields().size()) {
+      fields_(dataset_.fields().size()),
+      counts_(dataset_.fields().size()) {
   CHECK_GE(options.minibatch, 1);
   CHECK_GE(options.prefetch, 0);
   for (int i = 0; i <= pool_.threads(); ++i) samples_.emplace_back(dataset_.fields());
@@ -45,7 +46,10 @@ BatchStream::BatchStream(const Dataset* dataset, const BatchStreamOptions& optio
   ring_.resize(options.prefetch + 1);
   for (Entry& entry : ring_) {
     entry.indices.resize(samples);
-    for (const Field& field : sample_fields_) entry.fields.emplace_back(samples * field.bytes());
+    for (const Field& field : sample_fields_) {
+      entry.fields.emplace_back(samples * field.bytes());
+      entry.counts.emplace_back(field.list ? samples : 0);
+    }
   }
   if (options.prefetch > 0) {
     thread_ = StartThread([this] { PrefetchLoop(); });
@@ -95,12 +99,14 @@ Result<Minibatch> BatchStream::Next() {
   at_end_ = entry.ends_range;
   for (size_t f = 0; f < fields_.size(); ++f) {
     fields_[f] = std::as_const(entry.fields[f]).span().first(size * sample_fields_[f].bytes());
+    counts_[f] = std::span(entry.counts[f]).first(sample_fields_[f].list ? size : 0);
   }
   return Minibatch{.size = size,
                    .epoch = entry.epoch,
                    .positions = entry.positions,
                    .indices = std::span(entry.indices).first(size),
-                   .fields = fields_};
+                   .fields = fields_,
+                   .counts = counts_};
 }
 
 void BatchStream::Cancel() {
@@ -178,9 +184,19 @@ Status BatchStream::FillSample(int64_t k, Sample* sample, Entry& entry) const {
   KUMO_RETURN_IF_ERROR(ReadTransformed(dataset_, options_.transforms,
                                        {options_.seed, entry.epoch, entry.indices[k]}, sample));
   for (size_t f = 0; f < entry.fields.size(); ++f) {
+    const Field& field = sample_fields_[f];
     const std::span<const std::byte> numbers = sample->field(static_cast<int>(f));
-    CHECK_EQ(std::ssize(numbers), sample_fields_[f].bytes());
-    std::ranges::copy(numbers, entry.fields[f].data() + k * numbers.size());
+    std::byte* const to = entry.fields[f].data() + k * field.bytes();
+    if (field.list) {
+      const int64_t count = sample->extents(static_cast<int>(f))[0];
+      CHECK(0 <= count && count <= field.extents[0]) << field.name << ": " << count;
+      CHECK_EQ(std::ssize(numbers) * field.extents[0], field.bytes() * count) << field.name;
+      entry.counts[f][k] = static_cast<int32_t>(count);
+      std::fill(to + numbers.size(), to + field.bytes(), std::byte{0});
+    } else {
+      CHECK_EQ(std::ssize(numbers), field.bytes()) << field.name;
+    }
+    std::ranges::copy(numbers, to);
   }
   return OkStatus();
 }

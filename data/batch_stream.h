@@ -64,8 +64,9 @@ struct Minibatch {
   std::span<const int64_t> indices{};  // sample numbers, in order
   // By field, each aligned to 64 bytes.
   std::span<const std::span<const std::byte>> fields{};
+  std::span<const std::span<const int32_t>> counts{};  // SampleBatch::counts
 
-  SampleBatch samples() const { return {static_cast<int>(size), fields}; }
+  SampleBatch samples() const { return {static_cast<int>(size), fields, counts}; }
 };
 
 class BatchStream {
@@ -104,6 +105,7 @@ class BatchStream {
   struct Entry {
     std::vector<int64_t> indices;
     std::vector<Buffer<std::byte>> fields;
+    std::vector<std::vector<int32_t>> counts;  // by field; empty for a field that is no list
     Status status;
     int64_t epoch = 0;
     Range positions;
@@ -132,6 +134,7 @@ class BatchStream {
   int64_t open_ranges_ = 0;                         // started and not ended
   bool at_end_ = false;                             // the last batch was the last of its range
   std::vector<std::span<const std::byte>> fields_;  // of the last batch
+  std::vector<std::span<const int32_t>> counts_;    // likewise
   Status failure_;
 
   Mutex mutex_;

@@ -15,7 +15,7 @@ bool IsOfBytes(const Field& field, const Dataset& dataset) {
 }
 
 // For samples of different extents.
-bool IsOfAnySize(const Field& field) { return field.numbers() == 0; }
+bool IsOfAnySize(const Field& field) { return field.list || field.numbers() == 0; }
 
 void AddLowBytes(std::span<const std::byte> numbers, HashedBytes* hashed) {
   for (size_t i = 0; i < numbers.size(); i += sizeof(int32_t)) {

@@ -34,8 +34,8 @@ Result<std::unique_ptr<Net>> Net::Make(const model::Network& network, int max_ba
   KUMO_ASSIGN_OR_RETURN(Graph graph, PlanNetwork(network));
   std::unique_ptr<Net> net(new Net(std::move(graph), max_batch, backend));
   KUMO_ASSIGN_OR_RETURN(net->execution_, Execution::Make(net->graph_, max_batch, backend));
-  const int64_t labels = net->takes().back().bytes();
-  net->labels_ = DeviceArray<std::byte>(*backend, max_batch * labels, "a minibatch's labels");
+  for (Field& field : net->takes()) net->taken_.push_back({std::move(field)});
+  net->MakeTargets();
   net->sums_ = DeviceArray<double>(*backend, net->metrics().sums(), "the sums of metrics");
   KUMO_RETURN_IF_ERROR(backend->Wait());
   return net;
@@ -75,10 +75,10 @@ Status Net::Bind(const ParameterLayout& layout, float* weights, float* gradients
 }
 
 const std::string& Net::scores_layer() const {
-  const int scores = graph_.losses.back().scores;
+  const int scores = graph_.loss().inputs[0];
   const auto of_scores = [&](const Node& node) { return node.outputs[0] == scores; };
   const auto node = std::ranges::find_if(graph_.nodes, of_scores);
-  return node == graph_.nodes.end() ? graph_.losses.back().name : node->name;
+  return node == graph_.nodes.end() ? graph_.loss().name : node->name;
 }
 
 Fields Net::takes() const {
@@ -88,122 +88,211 @@ Fields Net::takes() const {
     const NumberType type = value.vocabulary > 0 ? NumberType::kInt32 : NumberType::kUint8;
     wanted.push_back({graph_.inputs[i], type, value.shape.extents()});
   }
-  wanted.push_back({kLabelField, graph_.label.type(), graph_.label.extents});
+  for (const Target& target : graph_.targets) {
+    Field field = {target.field, target.type(), target.extents, FieldKind::kNumbers, target.list};
+    if (target.list) field.extents.insert(field.extents.begin(), 0);
+    wanted.push_back(std::move(field));
+  }
   return wanted;
 }
 
-Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
-  Fields taken;
-  std::vector<int> places;
-  std::vector<InputField> inputs;
-  for (Field wanted : takes()) {
-    const int place = FindField(fields, wanted.name);
-    if (place < 0) {
-      return FailedPrecondition("network " + graph_.name + " takes a field \"" + wanted.name +
-                                "\", which the samples have not");
-    }
-    const Field& found = fields[place];
-    // By its place: an input may have the same name.
-    const bool is_label = taken.size() == graph_.inputs.size();
-    if (is_label && AreShares(found)) wanted = found;
-    // Bytes have a formula with a scale for each channel.
-    const bool same = found.type == NumberType::kFloat32
-                          ? Shape(wanted.extents).Takes(Shape(found.extents))
-                          : Shape(wanted.extents) == Shape(found.extents);
-    if (!same) {
-      return FailedPrecondition("network " + graph_.name + " takes a field \"" + wanted.name +
-                                "\" of " + ExtentsText(wanted.extents) +
-                                ", that of the samples is " + ExtentsText(found.extents));
-    }
-    const bool any = wanted.type == NumberType::kUint8 && found.type == NumberType::kFloat32;
-    if (found.type != wanted.type && !any) {
-      return FailedPrecondition("network " + graph_.name + " takes " + NameOf(wanted.type) +
-                                " as field \"" + wanted.name + "\", the samples have " +
-                                NameOf(found.type));
-    }
-    taken.push_back(found);
-    places.push_back(place);
-    inputs.push_back({found.type, Shape(wanted.extents),
-                      found.type == NumberType::kUint8 ? pixels : PixelFormula{}, is_label});
+namespace {
+
+// Whether a field of the samples is one of classes for such a target: integers, bytes or shares.
+bool FitsClasses(const Target& target, const Field& wanted, const Field& found) {
+  if (target.classes == 0) return false;
+  if (found.type == NumberType::kUint8) return Shape(found.extents) == Shape(wanted.extents);
+  if (found.type != NumberType::kFloat32 || !target.shares) return false;
+  std::vector<int64_t> extents = {target.classes};
+  extents.insert(extents.end(), target.extents.begin(), target.extents.end());
+  return Shape(found.extents) == Shape(extents);
+}
+
+}  // namespace
+
+Result<Net::Taken> Net::Take(const Fields& fields, const Field& wanted,
+                             const Target* target) const {
+  const int place = FindField(fields, wanted.name);
+  const std::string name = "network " + graph_.name + " takes a field \"" + wanted.name + "\"";
+  if (place < 0) return FailedPrecondition(name + ", which the samples have not");
+  Field found = fields[place];
+  if (found.list != wanted.list) {
+    return FailedPrecondition(name + (wanted.list ? " that is a list" : " that is no list") +
+                              ", that of the samples is " + (found.list ? "one" : "none"));
   }
-  if (classes() > 0) KUMO_RETURN_IF_ERROR(execution_->TakeShares(AreShares(taken.back())));
-  if (labels_.bytes() < max_batch_ * taken.back().bytes()) {
-    labels_ = DeviceArray<std::byte>(*backend_, max_batch_ * taken.back().bytes(),
-                                     "a minibatch's labels");
+  Field expected = wanted;
+  if (wanted.list && !found.extents.empty()) expected.extents[0] = found.extents[0];
+  if (target != nullptr && FitsClasses(*target, expected, found)) {
+    return Taken{std::move(found), place};
+  }
+  // Bytes have a formula with a scale for each channel.
+  const bool same = found.type == NumberType::kFloat32
+                        ? Shape(expected.extents).Takes(Shape(found.extents))
+                        : Shape(expected.extents) == Shape(found.extents);
+  if (!same) {
+    return FailedPrecondition(name + " of " + ExtentsText(expected.extents) +
+                              ", that of the samples is " + ExtentsText(found.extents));
+  }
+  const bool any = wanted.type == NumberType::kUint8 && found.type == NumberType::kFloat32;
+  if (found.type != wanted.type && !any) {
+    return FailedPrecondition("network " + graph_.name + " takes " + NameOf(wanted.type) +
+                              " as field \"" + wanted.name + "\", the samples have " +
+                              NameOf(found.type));
+  }
+  return Taken{std::move(found), place};
+}
+
+Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
+  const Fields wanted = takes();
+  std::vector<Taken> taken;
+  for (size_t t = 0; t < wanted.size(); ++t) {
+    KUMO_ASSIGN_OR_RETURN(Taken one, Take(fields, wanted[t], TargetOf(t)));
+    taken.push_back(std::move(one));
+  }
+  taken_ = std::move(taken);
+  widened_.resize(taken_.size());
+  MakeTargets();
+  std::vector<InputField> inputs;
+  for (size_t t = 0; t < taken_.size(); ++t) {
+    const NumberType type = taken_[t].field.type;
+    if (TargetOf(t) != nullptr) {
+      inputs.push_back({NumberType::kInt32, Shape{1}, {}, true});
+    } else {
+      inputs.push_back(
+          {type, Shape(wanted[t].extents), type == NumberType::kUint8 ? pixels : PixelFormula{}});
+    }
+  }
+  for (const DeviceArray<int32_t>& counts : target_counts_) {
+    if (!counts.empty()) inputs.push_back({NumberType::kInt32, Shape{1}, {}, true});
+  }
+  for (size_t i = 0; i < graph_.targets.size(); ++i) {
+    const Target& target = graph_.targets[i];
+    if (!target.shares) continue;
+    const Field& field = taken_[graph_.inputs.size() + i].field;
+    KUMO_RETURN_IF_ERROR(execution_->TakeShares(static_cast<int>(i), AreShares(target, field)));
   }
   loader_ = backend_->MakeInputLoader(std::move(inputs), max_batch_);
-  fields_ = std::move(taken);
-  taken_ = std::move(places);
-  loaded_.resize(fields_.size());
   return OkStatus();
 }
 
-bool Net::AreShares(const Field& label) const {
-  std::vector<int64_t> extents = {classes()};
-  extents.insert(extents.end(), graph_.label.extents.begin(), graph_.label.extents.end());
-  return classes() > 0 && label.type == NumberType::kFloat32 &&
-         Shape(label.extents) == Shape(extents);
+// Arrays that are large enough stay, as a device may have recorded their addresses.
+void Net::MakeTargets() {
+  target_values_.resize(graph_.targets.size());
+  target_counts_.resize(graph_.targets.size());
+  targets_.resize(graph_.targets.size());
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    const Field& field = taken_[graph_.inputs.size() + i].field;
+    // Bytes are widened.
+    const int64_t bytes = max_batch_ * field.numbers() * static_cast<int64_t>(sizeof(int32_t));
+    if (target_values_[i].bytes() < bytes) {
+      target_values_[i] = DeviceArray<std::byte>(*backend_, bytes, "a minibatch's targets");
+    }
+    if (field.list && target_counts_[i].empty()) {
+      target_counts_[i] = DeviceArray<int32_t>(*backend_, max_batch_, "the lengths of lists");
+    }
+    targets_[i] = {target_values_[i].data(), field.list ? target_counts_[i].data() : nullptr,
+                   field.list ? field.extents[0] : 1};
+  }
 }
 
-Status Net::CheckShares(const SampleBatch& batch, int place) const {
-  const std::span<const std::byte> bytes = batch.fields[taken_[place]];
-  const int64_t per_sample = fields_[place].numbers();
+Status Net::CheckShares(const Field& field, std::span<const std::byte> bytes) const {
   for (size_t i = 0; i * sizeof(float) < bytes.size(); ++i) {
     float share = 0;
     std::memcpy(&share, bytes.data() + i * sizeof(share), sizeof(share));
     if (share >= 0 && share <= 1) continue;
     return InvalidArgument("the labels are numbers, so shares of the classes: that of sample " +
-                           std::to_string(static_cast<int64_t>(i) / per_sample) +
+                           std::to_string(static_cast<int64_t>(i) / field.numbers()) +
                            " of the minibatch must be 0 .. 1, is " + std::to_string(share));
   }
   return OkStatus();
 }
 
-Status Net::CheckIntegers(const SampleBatch& batch, int place, int64_t below,
+Status Net::CheckIntegers(const Field& field, std::span<const std::byte> bytes,
+                          std::span<const int32_t> counts, int64_t below,
                           const std::string& what) const {
-  const std::span<const std::byte> bytes = batch.fields[taken_[place]];
-  const int64_t per_sample = fields_[place].numbers();
-  for (size_t i = 0; i * sizeof(int32_t) < bytes.size(); ++i) {
-    int32_t number = 0;
-    std::memcpy(&number, bytes.data() + i * sizeof(number), sizeof(number));
-    if (number < 0 || number >= below) {
-      return InvalidArgument(fields_[place].name + " " + std::to_string(number) + " of sample " +
-                             std::to_string(static_cast<int64_t>(i) / per_sample) +
-                             " of the minibatch is outside the " + std::to_string(below) + " " +
-                             what + " of network " + graph_.name);
+  const int64_t per_sample = field.numbers();
+  const int64_t of_entry = field.list ? per_sample / field.extents[0] : per_sample;
+  const int64_t samples = std::ssize(bytes) / (per_sample * static_cast<int64_t>(sizeof(int32_t)));
+  for (int64_t n = 0; n < samples; ++n) {
+    const int64_t numbers = field.list ? counts[n] * of_entry : per_sample;
+    for (int64_t i = 0; i < numbers; ++i) {
+      int32_t number = 0;
+      std::memcpy(&number, bytes.data() + (n * per_sample + i) * sizeof(number), sizeof(number));
+      if (0 <= number && number < below) continue;
+      return InvalidArgument(field.name + " " + std::to_string(number) + " of sample " +
+                             std::to_string(n) + " of the minibatch is outside the " +
+                             std::to_string(below) + " " + what + " of network " + graph_.name);
     }
   }
   return OkStatus();
 }
 
+Result<std::span<const std::byte>> Net::CheckedField(const SampleBatch& batch, size_t t) {
+  const auto& [field, place] = taken_[t];
+  std::span<const std::byte> bytes = batch.fields[place];
+  const std::string of_batch = " of a minibatch of " + std::to_string(batch.size) + " samples";
+  const int64_t expected = batch.size * field.bytes();
+  if (std::ssize(bytes) != expected) {
+    return InvalidArgument("field \"" + field.name + "\"" + of_batch + " of " +
+                           ExtentsText(field.extents) + " has " + std::to_string(expected) +
+                           " bytes, not " + std::to_string(bytes.size()));
+  }
+  std::span<const int32_t> counts;
+  if (field.list) {
+    if (place < std::ssize(batch.counts)) counts = batch.counts[place];
+    if (std::ssize(counts) != batch.size) {
+      return InvalidArgument("list \"" + field.name + "\"" + of_batch + " has " +
+                             std::to_string(batch.size) + " lengths, not " +
+                             std::to_string(counts.size()));
+    }
+    for (const int32_t count : counts) {
+      if (0 <= count && count <= field.extents[0]) continue;
+      return InvalidArgument("list \"" + field.name + "\"" + of_batch + " has at most " +
+                             std::to_string(field.extents[0]) + " entries in a sample, not " +
+                             std::to_string(count));
+    }
+  }
+  const Target* const target = TargetOf(t);
+  if (target == nullptr) {
+    const int64_t vocabulary = graph_.values[t].vocabulary;
+    if (vocabulary > 0) {
+      KUMO_RETURN_IF_ERROR(CheckIntegers(field, bytes, counts, vocabulary, "words"));
+    }
+    return bytes;
+  }
+  if (AreShares(*target, field)) {
+    KUMO_RETURN_IF_ERROR(CheckShares(field, bytes));
+    return bytes;
+  }
+  if (field.type == NumberType::kUint8) {
+    const std::span numbers(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    widened_[t].assign(numbers.begin(), numbers.end());
+    bytes = std::as_bytes(std::span(widened_[t]));
+  }
+  if (target->classes > 0) {
+    KUMO_RETURN_IF_ERROR(CheckIntegers(field, bytes, counts, target->classes, "classes"));
+  }
+  return bytes;
+}
+
 Status Net::Load(const SampleBatch& batch) {
   CHECK(loader_) << "Load before Connect";
   KUMO_RETURN_IF_ERROR(CheckRange("the size of a minibatch", batch.size, 1, max_batch_));
-  for (size_t f = 0; f < fields_.size(); ++f) {
-    loaded_[f] = batch.fields[taken_[f]];
-    const int64_t expected = batch.size * fields_[f].bytes();
-    if (std::ssize(loaded_[f]) != expected) {
-      return InvalidArgument("field \"" + fields_[f].name + "\" of a minibatch of " +
-                             std::to_string(batch.size) + " samples of " +
-                             ExtentsText(fields_[f].extents) + " has " + std::to_string(expected) +
-                             " bytes, not " + std::to_string(loaded_[f].size()));
-    }
-  }
-  const auto label = static_cast<int>(graph_.inputs.size());
-  if (AreShares(fields_[label])) {
-    KUMO_RETURN_IF_ERROR(CheckShares(batch, label));
-  } else if (classes() > 0) {
-    KUMO_RETURN_IF_ERROR(CheckIntegers(batch, label, classes(), "classes"));
-  }
+  loaded_.clear();
   std::vector<void*> arrays;
-  for (int i = 0; i < label; ++i) {
-    const int64_t vocabulary = graph_.values[i].vocabulary;
-    if (vocabulary > 0) {
-      KUMO_RETURN_IF_ERROR(CheckIntegers(batch, i, vocabulary, "words"));
-    }
-    arrays.push_back(execution_->input(i));
+  for (size_t t = 0; t < taken_.size(); ++t) {
+    KUMO_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, CheckedField(batch, t));
+    loaded_.push_back(bytes);
+    const bool is_input = TargetOf(t) == nullptr;
+    arrays.push_back(is_input ? execution_->input(static_cast<int>(t))
+                              : target_values_[t - graph_.inputs.size()].data());
   }
-  arrays.push_back(labels_.data());
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    if (target_counts_[i].empty()) continue;
+    const int place = taken_[graph_.inputs.size() + i].place;
+    loaded_.push_back(std::as_bytes(batch.counts[place]));
+    arrays.push_back(target_counts_[i].data());
+  }
   batch_ = batch.size;
   loader_->Load({batch.size, loaded_}, arrays);
   return OkStatus();
@@ -213,14 +302,14 @@ void Net::Train(const std::function<void(int)>& on_stage) {
   CHECK(bound_) << "Train before Bind";
   const Pass pass = {batch_, true};
   execution_->Forward(pass);
-  execution_->Backward(pass, labels_.data(), sums_.data(), on_stage);
+  execution_->Backward(pass, targets_, sums_.data(), on_stage);
   backend_->SetPlace(nullptr);
 }
 
 void Net::Evaluate() {
   CHECK(bound_) << "Evaluate before Bind";
   execution_->Forward({batch_, false});
-  execution_->AddLosses(batch_, labels_.data(), sums_.data());
+  execution_->AddLosses(batch_, targets_, sums_.data());
   backend_->SetPlace(nullptr);
 }
 

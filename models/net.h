@@ -40,9 +40,9 @@ class Net {
   const std::string& name() const { return graph_.name; }
   // Shape of the first input.
   const Shape& input() const { return graph_.values[0].shape; }
-  // Labels lie in [0, classes()); 0: they are numbers.
-  int64_t classes() const { return graph_.label.classes; }
-  // The layer whose output the last loss takes: the scores of the classes.
+  // The first target of the last loss lies in [0, classes()); 0: it is numbers.
+  int64_t classes() const { return graph_.target().classes; }
+  // The layer whose output the last loss takes first: the scores of the classes.
   const std::string& scores_layer() const;
   // Tensors in the order of ParameterLayout::Make.
   std::vector<TensorSpec> tensors() const { return graph_.tensors(); }
@@ -59,19 +59,19 @@ class Net {
   // another network's.
   Status Bind(const ParameterLayout& layout, float* weights, float* gradients);
 
-  // The samples' fields that the network takes: its inputs, in their order, and the label. An input
-  // of bytes takes any numbers.
+  // The samples' fields that the network takes: its inputs, in their order, and the targets of its
+  // losses. An input of bytes takes any numbers. The first extent of a list is 0: any length.
   Fields takes() const;
-  // From now on samples have these fields: the inputs and the label are taken, others passed over.
-  // An image in bytes becomes inputs by `pixels`, whose mean is empty or one of the image's size,
-  // and whose scales are none or one for each channel. FailedPrecondition if a field is missing or
-  // has another shape or type than the network takes. If labels are classes, a share of each class
-  // (float32, classes x the label's extents) is accepted too. To be called before the first step: a
-  // device may record the address of labels.
+  // From now on samples have these fields: inputs and targets are taken, others passed over. An
+  // image in bytes becomes inputs by `pixels`, whose mean is empty or one of the image's size, and
+  // whose scales are none or one for each channel. FailedPrecondition if a field is missing or has
+  // another shape or type than the network takes. A target of classes may be bytes (a mask), or, if
+  // Target::shares, a share of each class (float32, classes x its extents). To be called before the
+  // first step: a device may record the address of targets.
   Status Connect(const Fields& fields, const PixelFormula& pixels);
   // Loads the minibatch of the next Train or Evaluate. Batches may differ in size. InvalidArgument,
-  // before anything is changed, if the batch's size, a label or an integer is out of range or a
-  // field has another length. Requires Connect.
+  // before anything is changed, if the batch's size, a target or an integer is out of range or a
+  // field or list has another length. Requires Connect.
   Status Load(const SampleBatch& batch);
   // Queues the loaded minibatch forward and backward, as the step that the backend was told of.
   // Overwrites the gradients with those of the minibatch's mean loss; the gradients vector is not
@@ -89,7 +89,7 @@ class Net {
     return graph_.values[graph_.outputs[output].value].shape;
   }
   // Forward pass as in use, which reads an output: batch x output_shape(output), sample by sample.
-  // Returns the backend's failure. Loaded labels are ignored. Requires a span of that length.
+  // Returns the backend's failure. Loaded targets are ignored. Requires a span of that length.
   Status Predict(int output, std::span<float> numbers);
   // Sums of Train and Evaluate since the last call; waits for them. Returns the backend's failure.
   Result<std::vector<double>> TakeSums();
@@ -107,11 +107,27 @@ class Net {
  private:
   Net(Graph graph, int max_batch, Backend* backend)
       : graph_(std::move(graph)), max_batch_(max_batch), backend_(backend) {}
+  // A field that is taken, and its place among the samples' fields. Targets follow the inputs.
+  struct Taken {
+    Field field;
+    int place = 0;
+  };
   Status CheckLayout(const ParameterLayout& layout) const;
-  bool AreShares(const Field& label) const;
-  Status CheckShares(const SampleBatch& batch, int place) const;
-  Status CheckIntegers(const SampleBatch& batch, int place, int64_t below,
+  // The field `wanted` among `fields`.
+  Result<Taken> Take(const Fields& fields, const Field& wanted, const Target* target) const;
+  Status CheckShares(const Field& field, std::span<const std::byte> bytes) const;
+  Status CheckIntegers(const Field& field, std::span<const std::byte> bytes,
+                       std::span<const int32_t> counts, int64_t below,
                        const std::string& what) const;
+  // The minibatch's field t of taken_, checked; bytes of classes become integers in widened_.
+  Result<std::span<const std::byte>> CheckedField(const SampleBatch& batch, size_t t);
+  const Target* TargetOf(size_t t) const {
+    return t < graph_.inputs.size() ? nullptr : &graph_.targets[t - graph_.inputs.size()];
+  }
+  bool AreShares(const Target& target, const Field& field) const {
+    return target.classes > 0 && field.type == NumberType::kFloat32;
+  }
+  void MakeTargets();
 
   const Graph graph_;  // as the file has it
   const int max_batch_;
@@ -119,13 +135,15 @@ class Net {
   std::unique_ptr<Execution> execution_;
   bool bound_ = false;
   int batch_ = 0;  // samples that are loaded
-  // The fields of the samples that are taken, their places among the samples' fields, and the
-  // loader.
-  Fields fields_;
-  std::vector<int> taken_;
-  std::vector<std::span<const std::byte>> loaded_;  // a batch's fields, for the call
+  std::vector<Taken> taken_;
+  // For the call of the loader: a batch's fields, followed by the lengths of its lists.
+  std::vector<std::span<const std::byte>> loaded_;
+  std::vector<std::vector<int32_t>> widened_;  // by taken field
   std::unique_ptr<InputLoader> loader_;
-  DeviceArray<std::byte> labels_;
+  // On the device, by target.
+  std::vector<DeviceArray<std::byte>> target_values_;
+  std::vector<DeviceArray<int32_t>> target_counts_;  // empty for a target that is no list
+  std::vector<TargetArray> targets_;
   DeviceArray<double> sums_;
 };
 

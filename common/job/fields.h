@@ -19,15 +19,32 @@ const char* NameOf(NumberType type);
 inline constexpr char kImageField[] = "image";
 inline constexpr char kLabelField[] = "label";
 inline constexpr char kTokensField[] = "tokens";
+// Lists of the objects in an image.
+inline constexpr char kBoxesField[] = "boxes";
+inline constexpr char kClassesField[] = "classes";
+inline constexpr char kDifficultField[] = "difficult";
 
-// One field: the same name, element type and shape in each sample. Row-major; an image has the
-// extents channels x height x width. No extents: a scalar.
+// Content of a field, by which transforms change it together with the sample's pictures.
+enum class FieldKind {
+  kNumbers,  // unchanged by transforms of pictures
+  kPicture,  // bytes, channels x height x width
+  kMask,     // bytes, height x width: the class of each pixel; 255: none
+  kBoxes,    // a list of float32: left, top, right, bottom, in pixels of the picture
+};
+
+// One field: the same name, element type and shape in each sample. Row-major. No extents: a scalar.
+//
+// A list has as many entries as the sample has objects; its first extent is the largest number of
+// them, the others are those of an entry. All lists of a sample have the same length: entry i of
+// each belongs to object i.
 struct Field {
   std::string name;
   NumberType type = NumberType::kUint8;
   std::vector<int64_t> extents;
+  FieldKind kind = FieldKind::kNumbers;
+  bool list = false;
 
-  int64_t numbers() const;  // of one sample
+  int64_t numbers() const;  // of one sample in a minibatch, where lists are padded
   int64_t bytes() const { return numbers() * BytesOf(type); }
   bool operator==(const Field&) const = default;
 };
@@ -44,7 +61,11 @@ int64_t BytesOf(const Fields& fields);
 struct SampleBatch {
   int size = 0;  // samples
   // By field: the elements of sample 0, then of sample 1, and so on, aligned for the element type.
+  // The list of a sample is followed by zeros up to the first extent of the field.
   std::span<const std::span<const std::byte>> fields;
+  // By field: the length of each sample's list; empty for a field that is no list. May be empty if
+  // no field is a list.
+  std::span<const std::span<const int32_t>> counts = {};
 };
 
 }  // namespace kumo

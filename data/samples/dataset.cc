@@ -35,7 +35,7 @@ Status ForEachSample(const Dataset& dataset, int64_t most,
 }
 
 Fields LabelledImage(std::vector<int64_t> extents) {
-  return {{kImageField, NumberType::kUint8, std::move(extents)},
+  return {{kImageField, NumberType::kUint8, std::move(extents), FieldKind::kPicture},
           {kLabelField, NumberType::kInt32, {}}};
 }
 

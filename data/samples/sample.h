@@ -36,7 +36,8 @@ class Sample {
             values_[field].bytes.size()};
   }
 
-  // The extents of a field's value, which transforms may change.
+  // The extents of a field's value, which transforms may change. The first extent of a list is its
+  // length in this sample, once the sample was read.
   std::span<const int64_t> extents(int field) const { return values_[field].extents; }
   void SetExtents(int field, std::span<const int64_t> extents);
 

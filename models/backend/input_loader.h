@@ -1,5 +1,5 @@
 // Input loader: the fields of a minibatch into a device's arrays. Bytes and numbers become
-// activations in the device's layout; integers and labels stay as they are.
+// activations in the device's layout; integers and targets stay as they are.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace kumo {
 // One field and its form on the device.
 struct InputField {
   NumberType type = NumberType::kUint8;
-  Shape shape;            // of one sample
-  PixelFormula pixels{};  // formula of bytes
-  bool is_label = false;  // a label goes to the device unchanged, and is no activation
+  Shape shape;             // of one sample; of a target anything
+  PixelFormula pixels{};   // formula of bytes
+  bool is_target = false;  // goes to the device unchanged, and is no activation
 };
 
 class InputLoader {

@@ -111,16 +111,32 @@ Result<std::unique_ptr<Op>> NewOp(Arguments&&... arguments) {
   return std::unique_ptr<Op>(std::make_unique<T>(std::forward<Arguments>(arguments)...));
 }
 
+// Target of a minibatch, in the device's memory.
+struct TargetArray {
+  // As the host has them, sample after sample: int32 that are in range, or float32.
+  const void* values = nullptr;
+  // Of a list: the entries of each sample (int32), and the room for each sample's entries.
+  const int32_t* counts = nullptr;
+  int64_t room = 1;
+};
+
+// Arrays of a loss, in the order of its inputs and targets.
+struct LossArrays {
+  std::span<const void* const> inputs;
+  std::span<const TargetArray> targets;
+  std::span<void* const> grad_inputs;  // empty, or null for an input: nobody needs it
+
+  void* grad_input(int i) const { return grad_inputs.empty() ? nullptr : grad_inputs[i]; }
+};
+
 // Loss of a net.
 class LossOp {
  public:
   virtual ~LossOp() = default;
-  // Adds the losses of `batch` samples to the sums of the plan's metrics. labels: as the host has
-  // them, sample after sample; int32 that are in range, or float32. grad_scores, unless null,
-  // becomes the gradient of the mean loss, times the spec's weight and the device's loss scale
-  // (see ArenaArithmetic::MeasureGradients).
-  virtual void Run(int batch, const void* scores, const void* labels, void* grad_scores,
-                   double* sums) = 0;
+  // Adds the losses of `batch` samples to the sums of the plan's metrics. Gradients that are wanted
+  // become those of the mean loss, times the spec's weight and the device's loss scale (see
+  // ArenaArithmetic::MeasureGradients).
+  virtual void Run(int batch, const LossArrays& arrays, double* sums) = 0;
 };
 
 // Factory of a backend's ops.

@@ -87,8 +87,9 @@ std::string KnownKinds() {
   return known.substr(0, known.size() - 2);
 }
 
-// "must have 1 input, has 2", "must have 2 inputs or more, has 1"
-Status CheckNumberOfInputs(const LayerKind& kind, int inputs) {
+// "must have 1 input, has 2", "must have 2 inputs or more, has 1"; for a LayerKind or a LossKind
+template <typename Kind>
+Status CheckNumberOfInputs(const Kind& kind, int inputs) {
   if (inputs >= kind.fewest_inputs && inputs <= kind.most_inputs) return OkStatus();
   std::string wanted = std::to_string(kind.fewest_inputs);
   wanted += kind.fewest_inputs == 1 ? " input" : " inputs";
@@ -172,14 +173,6 @@ Status SetFactors(const model::Layer& layer, const char* kind, std::vector<Param
   if (decays || !layer.has_weight_decay_factor()) return OkStatus();
   return InvalidArgument(std::string("weight_decay_factor: weight decay leaves the tensors of a ") +
                          kind + " alone; remove the field");
-}
-
-// "10 classes", "10 classes at each of 64", "numbers, 2x3"
-std::string LabelText(const Label& label) {
-  const std::string extents = ExtentsText(label.extents);
-  if (label.classes == 0) return "numbers, " + extents;
-  return std::to_string(label.classes) + " classes" +
-         (label.extents.empty() ? "" : " at each of " + extents);
 }
 
 class GraphBuilder {
@@ -363,32 +356,55 @@ class GraphBuilder {
   }
 
   Status AddLoss(const model::Layer& layer, const LossKind& kind, const std::vector<int>& inputs) {
-    if (inputs.size() != 1) {
-      return InvalidArgument("inputs: a loss must have 1 input, has " +
-                             std::to_string(inputs.size()));
-    }
+    KUMO_RETURN_IF_ERROR(CheckNumberOfInputs(kind, static_cast<int>(inputs.size())));
     if (!layer.tensors_of().empty()) return InvalidArgument("tensors_of: a loss has no tensors");
     KUMO_RETURN_IF_ERROR(CheckNoTrainingField(layer, "loss"));
-    if (graph_.values[inputs[0]].vocabulary > 0) {
-      return InvalidArgument("inputs: a loss must have scores, not integers");
+    std::vector<Shape> shapes;
+    for (const int input : inputs) {
+      if (graph_.values[input].vocabulary > 0) {
+        return InvalidArgument("inputs: a loss must have scores, not integers");
+      }
+      shapes.push_back(graph_.values[input].shape);
     }
     const float weight = layer.has_loss_weight() ? layer.loss_weight() : 1.0f;
     if (!(weight >= 0.0f && std::isfinite(weight))) {
       return InvalidArgument("loss_weight must be at least 0, is " + std::to_string(weight));
     }
-    KUMO_ASSIGN_OR_RETURN(LossPlan plan, kind.plan(layer, graph_.values[inputs[0]].shape));
-    if (graph_.losses.empty()) {
-      graph_.label = plan.label;
-    } else if (plan.label != graph_.label) {
-      return InvalidArgument("takes labels of " + LabelText(plan.label) + ", and loss " +
-                             graph_.loss().name + " of " + LabelText(graph_.label) +
-                             ": samples have one label, for all losses");
-    }
+    KUMO_ASSIGN_OR_RETURN(LossPlan plan, kind.plan(layer, shapes));
+    KUMO_ASSIGN_OR_RETURN(std::vector<int> targets, TargetsOf(layer, std::move(plan.targets)));
     std::visit([&](auto& spec) { spec.weight = weight; }, plan.spec);
     graph_.losses.push_back({layer.name(), kind.name, std::move(plan.detail), std::move(plan.spec),
-                             inputs[0], weight, 0, std::move(plan.metrics)});
+                             inputs, std::move(targets), weight, 0, std::move(plan.metrics)});
     outputs_[layer.name()] = last_ = kNoValue;
     return OkStatus();
+  }
+
+  // Adds those targets of a loss that no earlier loss has. Returns the numbers of all of them.
+  Result<std::vector<int>> TargetsOf(const model::Layer& layer, std::vector<Target> targets) {
+    if (!layer.targets().empty() && layer.targets_size() != std::ssize(targets)) {
+      return InvalidArgument("targets: must name " + std::to_string(targets.size()) +
+                             (targets.size() == 1 ? " field" : " fields") +
+                             " of the samples, names " + std::to_string(layer.targets_size()));
+    }
+    std::vector<int> numbers;
+    for (size_t t = 0; t < targets.size(); ++t) {
+      Target& target = targets[t];
+      if (!layer.targets().empty()) target.field = layer.targets(static_cast<int>(t));
+      KUMO_RETURN_IF_ERROR(CheckName(target.field).WithContext("targets"));
+      const auto found = std::ranges::find(graph_.targets, target.field, &Target::field);
+      const auto number = static_cast<int>(found - graph_.targets.begin());
+      if (found != graph_.targets.end() && *found != target) {
+        const auto other = std::ranges::find_if(graph_.losses, [number](const LossNode& loss) {
+          return std::ranges::count(loss.targets, number) > 0;
+        });
+        return InvalidArgument("takes " + target.ToString() + " as field \"" + target.field +
+                               "\", and loss " + other->name + " " + found->ToString() +
+                               "; name another field with `targets`");
+      }
+      numbers.push_back(number);
+      if (found == graph_.targets.end()) graph_.targets.push_back(std::move(target));
+    }
+    return numbers;
   }
 
   Status AddOutputs() {
@@ -418,7 +434,7 @@ class GraphBuilder {
       graph_.outputs.push_back({name, found->second});
       read_.insert(found->second);
     }
-    if (graph_.outputs.empty()) graph_.outputs.push_back({"scores", graph_.loss().scores});
+    if (graph_.outputs.empty()) graph_.outputs.push_back({"scores", graph_.loss().inputs[0]});
     return OkStatus();
   }
 
@@ -442,7 +458,8 @@ class GraphBuilder {
   void FindTrained() {
     trained_.assign(graph_.values.size(), false);
     for (const LossNode& loss : graph_.losses) {
-      if (loss.weight > 0) trained_[loss.scores] = true;
+      if (loss.weight == 0) continue;
+      for (const int input : loss.inputs) trained_[input] = true;
     }
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       if (!trained_[graph_.nodes[i].outputs[0]]) continue;

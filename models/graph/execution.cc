@@ -70,12 +70,14 @@ Status Execution::MakeLosses() {
   return OkStatus();
 }
 
-Status Execution::TakeShares(bool shares) {
+Status Execution::TakeShares(int target, bool shares) {
   bool changed = false;
+  const auto take = [&]<typename Spec>(Spec& spec) {
+    if constexpr (requires { spec.shares; })
+      changed |= std::exchange(spec.shares, shares) != shares;
+  };
   for (LossNode& loss : graph_.losses) {
-    auto& spec = std::get<SoftmaxCrossEntropySpec>(loss.spec);
-    changed = changed || spec.shares != shares;
-    spec.shares = shares;
+    if (std::ranges::count(loss.targets, target) > 0) std::visit(take, loss.spec);
   }
   return changed ? MakeLosses() : OkStatus();
 }
@@ -114,8 +116,8 @@ Status Execution::MakeSteps(const StepPlan& plan) {
   for (const Instruction& instruction : plan.backward) {
     Step step = StepOf(instruction, plan);
     if (instruction.kind == Instruction::Kind::kLoss) {
-      losses_[instruction.node].scores = step.inputs[0];
-      losses_[instruction.node].gradient = step.grad_inputs[0];
+      losses_[instruction.node].inputs = step.inputs;
+      losses_[instruction.node].gradients = step.grad_inputs;
       continue;
     }
     if (instruction.kind == Instruction::Kind::kSum) {
@@ -188,11 +190,21 @@ void Execution::Forward(const Pass& pass) {
   }
 }
 
-void Execution::AddLosses(int batch, const void* labels, double* sums) {
-  for (const LossStep& loss : losses_) {
-    ComeTo(*loss.name, false);
-    loss.op->Run(batch, loss.scores, labels, nullptr, sums + loss.first_sum);
+void Execution::RunLosses(int batch, std::span<const TargetArray> targets, bool backward,
+                          double* sums) {
+  for (size_t l = 0; l < losses_.size(); ++l) {
+    LossStep& loss = losses_[l];
+    loss.targets.clear();
+    for (const int target : graph_.losses[l].targets) loss.targets.push_back(targets[target]);
+    ComeTo(*loss.name, backward);
+    LossArrays arrays = {loss.inputs, loss.targets, {}};
+    if (backward) arrays.grad_inputs = loss.gradients;
+    loss.op->Run(batch, arrays, sums + loss.first_sum);
   }
+}
+
+void Execution::AddLosses(int batch, std::span<const TargetArray> targets, double* sums) {
+  RunLosses(batch, targets, false, sums);
 }
 
 void Execution::ReadOutput(int output, int batch, float* to) {
@@ -200,12 +212,9 @@ void Execution::ReadOutput(int output, int batch, float* to) {
                          to);
 }
 
-void Execution::Backward(const Pass& pass, const void* labels, double* sums,
+void Execution::Backward(const Pass& pass, std::span<const TargetArray> targets, double* sums,
                          const std::function<void(int)>& on_stage) {
-  for (const LossStep& loss : losses_) {
-    ComeTo(*loss.name, true);
-    loss.op->Run(pass.batch, loss.scores, labels, loss.gradient, sums + loss.first_sum);
-  }
+  RunLosses(pass.batch, targets, true, sums);
   for (const Step& step : backward_) {
     ComeTo(*step.name, true);
     if (step.kind == Instruction::Kind::kSum) {

@@ -27,23 +27,23 @@ class Execution {
   // Wait returns the failure.
   static Result<std::unique_ptr<Execution>> Make(Graph graph, int max_batch, Backend* backend);
 
-  // From now on labels are a share of each class, or again the index of a class; see
-  // SoftmaxCrossEntropySpec. Requires losses of classes. As Make.
-  Status TakeShares(bool shares);
+  // From now on a target is a share of each class, or again the index of a class; see
+  // SoftmaxCrossEntropySpec. Requires Target::shares. As Make.
+  Status TakeShares(int target, bool shares);
 
   // Tensors of `layout`, which is the graph's, are views into these vectors from now on.
   void Bind(const ParameterLayout& layout, float* weights, float* gradients);
   // Array of a minibatch's input before Forward; of an integer input int32, sample after sample.
   void* input(int i) { return inputs_[i].data(); }
   void Forward(const Pass& pass);
-  // The losses of the minibatch that went forward, added to the sums of their metrics. labels: as
-  // LossOp::Run has them.
-  void AddLosses(int batch, const void* labels, double* sums);
+  // The losses of the minibatch that went forward, added to the sums of their metrics. targets: in
+  // the order of the graph's.
+  void AddLosses(int batch, std::span<const TargetArray> targets, double* sums);
   // An output of the graph, of the minibatch that went forward: batch x its shape. Waits for it.
   void ReadOutput(int output, int batch, float* to);
   // The losses, and then backward: overwrites the gradients of all trained tensors, and calls
   // on_stage(s) when those of stages()[s] are queued.
-  void Backward(const Pass& pass, const void* labels, double* sums,
+  void Backward(const Pass& pass, std::span<const TargetArray> targets, double* sums,
                 const std::function<void(int)>& on_stage);
   // Ranges of tensors whose gradients are made together, in that order: the last node's first.
   const std::vector<Range>& stages() const { return stages_; }
@@ -79,14 +79,16 @@ class Execution {
     std::unique_ptr<LossOp> op;
     const std::string* name = nullptr;  // of the layer
     int first_sum = 0;
-    const void* scores = nullptr;
-    void* gradient = nullptr;  // of the scores; null: nobody needs it
+    std::vector<void*> inputs;
+    std::vector<void*> gradients;      // of the inputs; null: nobody needs it
+    std::vector<TargetArray> targets;  // of the minibatch, for the call
   };
 
   Execution(Graph graph, int max_batch, Backend* backend)
       : graph_(std::move(graph)), max_batch_(max_batch), backend_(backend) {}
   Status MakeOps();
   Status MakeLosses();
+  void RunLosses(int batch, std::span<const TargetArray> targets, bool backward, double* sums);
   Status MakeSteps(const StepPlan& plan);
   void MakeAdditions();
   void FindStages();

@@ -46,8 +46,8 @@ int Graph::AddValue(const Shape& shape) {
 
 Node* Graph::SoleReader(int value) {
   Node* reader = nullptr;
-  int64_t reads = std::ranges::count(losses, value, &LossNode::scores) +
-                  std::ranges::count(outputs, value, &Output::value);
+  int64_t reads = std::ranges::count(outputs, value, &Output::value);
+  for (const LossNode& loss : losses) reads += std::ranges::count(loss.inputs, value);
   for (Node& node : nodes) {
     const int64_t times = std::ranges::count(node.inputs, value);
     if (times > 0) reader = &node;
@@ -60,7 +60,7 @@ void Graph::Remove(const Node* node) { nodes.erase(nodes.begin() + (node - nodes
 
 void Graph::Redirect(int from, int to) {
   for (Node& node : nodes) std::ranges::replace(node.inputs, from, to);
-  for (LossNode& loss : losses) loss.scores = loss.scores == from ? to : loss.scores;
+  for (LossNode& loss : losses) std::ranges::replace(loss.inputs, from, to);
   for (Output& output : outputs) output.value = output.value == from ? to : output.value;
 }
 

@@ -61,10 +61,11 @@ struct LossNode {
   const char* kind = "";
   std::string detail;  // for people
   LossSpec spec;
-  int scores = 0;      // the value that it reads
-  float weight = 1;    // its share of the trained loss; 0: it is only measured
-  int first_sum = 0;   // of its sums, among the network's
-  MetricList metrics;  // of its sums
+  std::vector<int> inputs;   // values
+  std::vector<int> targets;  // of the graph
+  float weight = 1;          // its share of the trained loss; 0: it is only measured
+  int first_sum = 0;         // of its sums, among the network's
+  MetricList metrics;        // of its sums
 };
 
 struct Output {
@@ -80,12 +81,18 @@ struct Graph {
   std::vector<Parameter> parameters;
   // At least one; the last one is the network's purpose.
   std::vector<LossNode> losses;
-  Label label;         // that all of them go by
-  MetricList metrics;  // of the network's sums
-  // At least one: those that the file names, or the value that the last loss reads.
+  std::vector<Target> targets;  // of all losses
+  MetricList metrics;           // of the network's sums
+  // At least one: those that the file names, or the first value that the last loss reads.
   std::vector<Output> outputs;
 
   const LossNode& loss() const { return losses.back(); }
+  // The first target of the last loss.
+  const Target& target() const { return targets[loss().targets[0]]; }
+  // Whether the value is the scores of target()'s classes, and not one of several inputs.
+  bool IsScores(int value) const {
+    return target().classes > 0 && loss().inputs == std::vector<int>{value};
+  }
   bool IsInput(int value) const { return value < static_cast<int>(inputs.size()); }
   // In the order of the file, as ParameterLayout::Make takes them.
   std::vector<TensorSpec> tensors() const;

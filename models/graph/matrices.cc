@@ -22,7 +22,9 @@ const Node* MakerOf(const Graph& graph, int value) {
 std::set<int> HeadsOf(const Graph& graph) {
   std::set<int> heads, seen;
   std::vector<int> values;
-  for (const LossNode& loss : graph.losses) values.push_back(loss.scores);
+  for (const LossNode& loss : graph.losses) {
+    values.insert(values.end(), loss.inputs.begin(), loss.inputs.end());
+  }
   while (!values.empty()) {
     const int value = values.back();
     values.pop_back();

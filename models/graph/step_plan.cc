@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace kumo {
 namespace {
@@ -63,7 +64,9 @@ class Planner {
   // Whether anybody reads the value after the forward of `node`. Nodes up to `node` are known to go
   // backward or not.
   bool IsReadAfter(int value, int node) const {
-    if (std::ranges::count(graph_.losses, value, &LossNode::scores) > 0) return true;
+    for (const LossNode& loss : graph_.losses) {
+      if (std::ranges::count(loss.inputs, value) > 0) return true;
+    }
     if (std::ranges::count(graph_.outputs, value, &Output::value) > 0) return true;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& other = graph_.nodes[i];
@@ -103,25 +106,25 @@ class Planner {
   // All losses go first, so that they can do so without the rest where nobody trains; then the
   // gradients of those that read the same value are added.
   void Losses() {
-    std::vector<int> made;
+    std::vector<std::pair<int, int>> made;  // values and their gradients
     for (size_t l = 0; l < graph_.losses.size(); ++l) {
       const LossNode& node = graph_.losses[l];
-      const bool trains = node.weight != 0 && needs_gradient_[node.scores];
-      made.push_back(trains ? NewArray(graph_.values[node.scores].shape) : kNoArray);
       Instruction loss;
       loss.kind = Instruction::Kind::kLoss;
       loss.node = static_cast<int>(l);
-      loss.inputs = ArraysOf({node.scores});
-      loss.grad_inputs = {made.back()};
+      loss.inputs = ArraysOf(node.inputs);
+      for (const int input : node.inputs) {
+        const bool trains = node.weight != 0 && needs_gradient_[input];
+        loss.grad_inputs.push_back(trains ? NewArray(graph_.values[input].shape) : kNoArray);
+        if (trains) made.emplace_back(input, loss.grad_inputs.back());
+      }
       Emit(std::move(loss), &plan_.backward);
     }
     for (const Output& output : graph_.outputs) {
       int& last = arrays_[plan_.array_of[output.value]].last;
       last = std::max(last, time_ - 1);
     }
-    for (size_t l = 0; l < made.size(); ++l) {
-      if (made[l] != kNoArray) Contribute(graph_.losses[l].scores, made[l]);
-    }
+    for (const auto& [value, gradient] : made) Contribute(value, gradient);
   }
 
   void Hold(int value, int array) {

@@ -36,7 +36,7 @@ struct OpTraits {
 struct Instruction {
   enum class Kind {
     kForward,   // inputs -> outputs
-    kLoss,      // inputs[0], the scores -> grad_inputs[0], kNone without a weight
+    kLoss,      // inputs -> grad_inputs, kNone without a weight
     kBackward,  // grad_outputs, and the inputs and outputs that the op reads -> grad_inputs
     kSum,       // inputs[0] + inputs[1] -> outputs[0]
   };

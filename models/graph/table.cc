@@ -72,10 +72,11 @@ std::string TableOf(const Graph& graph, const std::function<int64_t(const Shape&
     if (loss.weight != 1.0f) {
       detail += (detail.empty() ? "weight " : ", weight ") + Short(loss.weight);
     }
-    const Label& label = graph.label;
-    rows.push_back({loss.name, Both(loss.kind, detail), InputsOf({loss.scores}, before, names),
-                    label.classes > 0 ? std::to_string(label.classes) : ExtentsText(label.extents),
-                    "0", "", ""});
+    const Target& target = graph.targets[loss.targets[0]];
+    rows.push_back(
+        {loss.name, Both(loss.kind, detail), InputsOf(loss.inputs, before, names),
+         target.classes > 0 ? std::to_string(target.classes) : ExtentsText(target.extents), "0", "",
+         ""});
   }
   return Indented(FormatTextTable(header, rows, columns > 0 ? columns - kIndent : 0), kIndent);
 }

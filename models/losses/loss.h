@@ -1,5 +1,6 @@
-// Losses at the end of a network: a LossPlan is made from a layer's settings and the shape of the
-// scores. CONTRIBUTING.md says how to add a loss.
+// Losses at the end of a network: a LossPlan is made from a layer's settings and the shapes of its
+// inputs. A loss compares its inputs with fields of the samples, its targets. CONTRIBUTING.md says
+// how to add a loss.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +17,23 @@
 
 namespace kumo {
 
-// Label of a sample.
-struct Label {
+// Target: a field of the samples that a loss reads.
+struct Target {
+  std::string field = kLabelField;
   // Integers in [0, classes); 0: any numbers.
   int64_t classes = 0;
-  std::vector<int64_t> extents = {};
+  std::vector<int64_t> extents = {};  // of a list: those of an entry
+  bool list = false;
+  bool shares = false;  // a share of each class (float32, classes x extents) is accepted too
 
   NumberType type() const { return classes > 0 ? NumberType::kInt32 : NumberType::kFloat32; }
-  bool operator==(const Label&) const = default;
+  // "10 classes", "10 classes at each of 64", "numbers, 2x3", "a list of numbers, 4"
+  std::string ToString() const;
+  bool operator==(const Target&) const = default;
 };
 
 struct LossPlan {
-  Label label;
+  std::vector<Target> targets;  // at least one; the first has the classes that the network tells
   LossSpec spec;
   MetricList metrics = {};  // of the sums that the op adds up; the loss is the first
   std::string detail = {};  // for people
@@ -37,7 +43,9 @@ struct LossKind {
   model::Layer::KindCase kind;
   const char* name;  // as in the network file
   const char* also;  // its names in other programs, separated by blanks: for advice only
-  Result<LossPlan> (*plan)(const model::Layer& layer, const Shape& scores);
+  Result<LossPlan> (*plan)(const model::Layer& layer, std::span<const Shape> inputs);
+  int fewest_inputs = 1;
+  int most_inputs = 1;
 };
 
 // The losses of a network file that become one op, defined in its plan.cc: `Name`Layers().

@@ -7,11 +7,13 @@
 
 #include "models/kind_list.h"
 #include "models/losses/difference_loss/spec.h"
+#include "models/losses/multibox/spec.h"
 #include "models/losses/softmax_cross_entropy/spec.h"
 
 #define KUMO_LOSSES(X)   \
   X(SoftmaxCrossEntropy) \
-  X(DifferenceLoss)
+  X(DifferenceLoss)      \
+  X(Multibox)
 
 namespace kumo {
 

@@ -112,10 +112,11 @@ Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<
     builder.Begin(output.name);
     // Classes of a sample, or of each of its positions, without extents of 1 behind them.
     std::vector<int64_t> extents = graph.values[output.value].shape.extents();
-    const bool scores = output.value == graph.loss().scores && graph.label.classes > 0;
+    const bool scores = graph.IsScores(output.value);
     if (scores) {
-      extents = {graph.label.classes};
-      extents.insert(extents.end(), graph.label.extents.begin(), graph.label.extents.end());
+      const Target& target = graph.target();
+      extents = {target.classes};
+      extents.insert(extents.end(), target.extents.begin(), target.extents.end());
     }
     const OnnxValue value = builder.WithExtents(values[output.value], extents);
     DeclareOutput(output.name.c_str(), value, &to);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -276,6 +277,53 @@ TEST_P(BatchStreamTest, TheFirstErrorIsTheSameForAnyNumberOfThreads) {
     BatchStream stream(&dataset, options);
     stream.Start(0, {0, 100});
     EXPECT_EQ(stream.Next().status().message(), "sample 20");
+  }
+}
+
+// Sample i is a list of i % 4 numbers.
+class ListsDataset final : public Dataset {
+ public:
+  int64_t size() const override { return 30; }
+  const Fields& fields() const override { return fields_; }
+  int classes() const override { return 0; }
+  const std::string& name() const override { return name_; }
+  Status ReadKey(const SampleKey& key, Sample* sample) const override {
+    const std::vector<int32_t> entries = EntriesOf(key.sample);
+    const int64_t extents[] = {std::ssize(entries)};
+    sample->SetExtents(0, extents);
+    std::ranges::copy(std::as_bytes(std::span(entries)),
+                      sample->Make(0, entries.size() * sizeof(int32_t)).begin());
+    return OkStatus();
+  }
+  static std::vector<int32_t> EntriesOf(int64_t sample) {
+    return std::vector<int32_t>(sample % 4, static_cast<int32_t>(sample));
+  }
+
+ private:
+  const std::string name_ = "lists";
+  const Fields fields_ = {{"entries", NumberType::kInt32, {3}, FieldKind::kNumbers, true}};
+};
+
+TEST_P(BatchStreamTest, ListsArePaddedWithZerosAndCounted) {
+  const ListsDataset lists;
+  BatchStreamOptions options = Options(7, GetParam(), BatchOrder::kShuffled);
+  BatchStream stream(&lists, options);
+  for (const int64_t epoch : {0, 1}) {  // buffers are used again
+    stream.Start(epoch, {0, 30});
+    int64_t seen = 0;
+    for (Minibatch batch = *stream.Next(); batch.size > 0; batch = *stream.Next()) {
+      ASSERT_EQ(std::ssize(batch.counts[0]), batch.size);
+      ASSERT_EQ(std::ssize(batch.fields[0]), batch.size * 3 * int64_t{sizeof(int32_t)});
+      for (int64_t n = 0; n < batch.size; ++n, ++seen) {
+        std::vector<int32_t> expected = ListsDataset::EntriesOf(batch.indices[n]);
+        EXPECT_EQ(batch.counts[0][n], std::ssize(expected));
+        expected.resize(3);
+        std::vector<int32_t> found(3);
+        std::memcpy(found.data(), batch.fields[0].data() + n * 12, 12);
+        EXPECT_EQ(found, expected);
+      }
+    }
+    EXPECT_EQ(seen, 30);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "common/detection/boxes.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/network.h"
 #include "tests/models/branched_network.h"
@@ -339,6 +340,92 @@ TEST(NetTest, SharesThatAreAllOfOneClassAreThatClass) {
   EXPECT_FALSE(net.net->Connect(fields, {}).ok());
   net.Step(samples.Slice(0, 6));
   EXPECT_EQ(net.gradients, gradients);
+}
+
+// Objects in lists, on every way in.
+TEST(NetTest, ListsOfObjectsAreTakenOrRefusedByTheirLengths) {
+  const model::Network network = ParseNetwork(R"(
+    name: "detector"
+    input { channels: 3 height: 8 width: 8 }
+    layers { name: "offsets" inputs: "input" convolution { outputs: 16 kernel: 3 pad: 1 } }
+    layers { name: "scores" inputs: "input" convolution { outputs: 12 kernel: 3 pad: 1 } }
+    layers { name: "loss" inputs: "offsets" inputs: "scores"
+             multibox { classes: 2 maps { step: 1 size: 3 next_size: 5 ratios: 2 } } })",
+                                              "detector")
+                                     .value();
+  Trained net(network, 2);
+  Fields fields = net.net->takes();
+  EXPECT_EQ(fields[1], (Field{kClassesField, NumberType::kInt32, {0}, FieldKind::kNumbers, true}));
+  EXPECT_EQ(fields[2],
+            (Field{kBoxesField, NumberType::kFloat32, {0, 4}, FieldKind::kNumbers, true}));
+  fields[0].type = NumberType::kFloat32;
+  const auto refusal = [&](const Fields& of) { return net.net->Connect(of, {}).message(); };
+  Fields other = fields;
+  other[2].extents = {3, 5};
+  EXPECT_THAT(refusal(other), HasSubstr("of 3x4, that of the samples is 3x5"));
+  other = fields;
+  other[1].list = false;
+  EXPECT_THAT(refusal(other), HasSubstr("that is a list, that of the samples is none"));
+  fields[1].extents = {3};
+  fields[2].extents = {3, 4};
+  ASSERT_TRUE(net.net->Connect(fields, {}).ok());
+  const std::vector<float> inputs(2 * 192, 0.5f);
+  std::vector<int32_t> classes = {1, 0, 9, 1, 7, 7};  // behind the ends of the lists anything
+  const std::vector<Box> boxes(6, Box{1, 1, 5, 4});
+  std::vector<int32_t> counts = {2, 1};
+  const std::span<const std::byte> values[] = {std::as_bytes(std::span(inputs)),
+                                               std::as_bytes(std::span(classes)),
+                                               std::as_bytes(std::span(boxes))};
+  const auto load = [&] {
+    const std::span<const int32_t> lengths[] = {{}, counts, counts};
+    return net.net->Load({2, values, lengths});
+  };
+  ASSERT_TRUE(load().ok()) << load().message();
+  net.backend->SetStep({});
+  net.net->Train();
+  EXPECT_GT(net.net->TakeSums().value()[0], 0);
+  classes[3] = 2;
+  EXPECT_THAT(load().message(),
+              HasSubstr("classes 2 of sample 1 of the minibatch is outside the 2"));
+  classes[3] = 1;
+  counts = {2, 4};
+  EXPECT_THAT(load().message(), HasSubstr("at most 3 entries in a sample, not 4"));
+  counts = {2};
+  EXPECT_THAT(load().message(), HasSubstr("has 2 lengths, not 1"));
+  EXPECT_THAT(net.net->Load({2, values}).message(), HasSubstr("has 2 lengths, not 0"));
+}
+
+// A mask in bytes is a target of classes.
+TEST(NetTest, BytesAreTakenAsClasses) {
+  const model::Network network = ParseNetwork(R"(
+    name: "segments"
+    input { channels: 1 height: 2 width: 3 }
+    layers { name: "scores" convolution { outputs: 3 kernel: 1 } }
+    layers { name: "loss" targets: "mask" softmax_cross_entropy {} })",
+                                              "segments")
+                                     .value();
+  Trained net(network, 1);
+  Fields fields = net.net->takes();
+  EXPECT_EQ(fields[1], (Field{"mask", NumberType::kInt32, {2, 3}}));
+  const std::vector<uint8_t> image = {10, 20, 30, 40, 50, 60};
+  std::vector<uint8_t> bytes = {0, 1, 2, 0, 1, 2};
+  const std::vector<int32_t> integers = {0, 1, 2, 0, 1, 2};
+  std::vector<double> sums[2];
+  for (const bool as_bytes : {false, true}) {
+    fields[1].type = as_bytes ? NumberType::kUint8 : NumberType::kInt32;
+    ASSERT_TRUE(net.net->Connect(fields, {}).ok());
+    const std::span<const std::byte> values[] = {
+        std::as_bytes(std::span(image)),
+        as_bytes ? std::as_bytes(std::span(bytes)) : std::as_bytes(std::span(integers))};
+    ASSERT_TRUE(net.net->Load({1, values}).ok());
+    net.net->Evaluate();
+    sums[as_bytes ? 1 : 0] = net.net->TakeSums().value();
+  }
+  EXPECT_EQ(sums[0], sums[1]);
+  bytes[4] = 3;
+  const std::span<const std::byte> values[] = {std::as_bytes(std::span(image)),
+                                               std::as_bytes(std::span(bytes))};
+  EXPECT_THAT(net.net->Load({1, values}).message(), HasSubstr("outside the 3 classes"));
 }
 
 // Numbers as labels, on every way in and out.

@@ -33,7 +33,7 @@ TEST_P(ZooTest, HasThePublishedNumberOfParameters) {
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(plan->trained_parameters(), GetParam().parameters);
   EXPECT_EQ(plan->tensors().size(), GetParam().tensors);
-  EXPECT_EQ(plan->label.classes, GetParam().classes);
+  EXPECT_EQ(plan->target().classes, GetParam().classes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, ZooTest,

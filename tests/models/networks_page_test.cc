@@ -194,10 +194,10 @@ TEST(NetworksPage, ExamplesHaveTheShapesThatTheirCommentsSay) {
       shapes.push_back(inputs + " -> " + plan->values[node.outputs[0]].shape.ToString());
     }
     if (!whole) shapes.pop_back();  // the end that network() adds
-    if (whole && plan->label.classes > 0) {
-      shapes.push_back(std::to_string(plan->label.classes) + " classes");
+    if (whole && plan->target().classes > 0) {
+      shapes.push_back(std::to_string(plan->target().classes) + " classes");
     } else if (whole) {
-      shapes.push_back(ExtentsText(plan->label.extents) + " numbers");
+      shapes.push_back(ExtentsText(plan->target().extents) + " numbers");
     }
     EXPECT_THAT(section.comments(), ElementsAreArray(shapes)) << section.name;
     const std::string kind = section.name.empty() ? "convolution" : section.name;

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "common/detection/boxes.h"
 #include "models/backend/backend.h"
 #include "models/net.h"
 
@@ -19,6 +21,7 @@ struct Numbers {
 
   Status LoadInto(Net* net) const {
     Fields fields = net->takes();
+    if (fields[1].list) return LoadWithObjects(net);
     const bool whole = fields[0].type == NumberType::kInt32;
     if (!whole) fields[0].type = NumberType::kFloat32;
     KUMO_RETURN_IF_ERROR(net->Connect(fields, {}));
@@ -34,6 +37,26 @@ struct Numbers {
         numbers, label_numbers.empty() ? std::as_bytes(labels)
                                        : std::as_bytes(std::span(std::as_const(label_numbers)))};
     return net->Load({size, values});
+  }
+
+  // For a network with the targets "classes" and "boxes": each sample has one object of the class
+  // of its label, in the same place.
+  Status LoadWithObjects(Net* net) const {
+    Fields fields = net->takes();
+    fields[0].type = NumberType::kFloat32;
+    for (size_t f = 1; f < fields.size(); ++f) fields[f].extents[0] = 1;
+    KUMO_RETURN_IF_ERROR(net->Connect(fields, {}));
+    std::vector<int32_t> classes;
+    for (const int32_t label : labels) {
+      classes.push_back(label % static_cast<int32_t>(net->classes()));
+    }
+    const std::vector<Box> boxes(labels.size(), Box{1, 1, 9, 9});
+    const std::vector<int32_t> ones(labels.size(), 1);
+    const std::span<const std::byte> values[] = {std::as_bytes(inputs),
+                                                 std::as_bytes(std::span(std::as_const(classes))),
+                                                 std::as_bytes(std::span(boxes))};
+    const std::span<const int32_t> counts[] = {{}, ones, ones};
+    return net->Load({size, values, counts});
   }
 };
 

@@ -54,12 +54,12 @@ Result<ConfusionMatrix> Confusion(const model::Network& network, std::span<const
   const int label = FindField(fields, kLabelField);
   if (graph.outputs.empty() || !IsOfClasses(graph, kOutput) || label < 0 ||
       fields[label].type != NumberType::kInt32 || fields[label].numbers() != 1 ||
-      graph.label.classes > ConfusionMatrix::kMostClasses) {
+      graph.target().classes > ConfusionMatrix::kMostClasses) {
     return InvalidArgument("--classes: network " + network.name() +
                            " does not give each sample one of 2 to " +
                            std::to_string(ConfusionMatrix::kMostClasses) + " classes");
   }
-  ConfusionMatrix confusion(static_cast<int>(graph.label.classes));
+  ConfusionMatrix confusion(static_cast<int>(graph.target().classes));
   const auto take = [&](const Minibatch& minibatch, std::span<const float> scores) {
     const std::span<const std::byte> labels = minibatch.fields[label];
     confusion.Add(

@@ -117,8 +117,7 @@ Result<model::Network> NetworkOf(const StoredModel& model) {
 
 bool IsOfClasses(const Graph& graph, int output) {
   const int value = graph.outputs[output].value;
-  return graph.label.classes > 0 && graph.values[value].shape.plane() == 1 &&
-         std::ranges::count(graph.losses, value, &LossNode::scores) > 0;
+  return graph.IsScores(value) && graph.values[value].shape.plane() == 1;
 }
 
 Result<ModelData> DataOf(const StoredModel& model) {
@@ -175,15 +174,22 @@ Result<std::unique_ptr<RunningModel>> RunningModel::Make(const StoredModel& mode
   made->takes_ = made->net_->takes();
   if (made->takes_[0].type == NumberType::kUint8) made->takes_[0].type = type;
   KUMO_RETURN_IF_ERROR(made->net_->Connect(made->takes_, pixels));
-  made->labels_.resize(max_batch * made->takes_.back().bytes());
+  for (const Field& field : made->takes_) {
+    made->zeros_.resize(std::max<size_t>(made->zeros_.size(), max_batch * field.bytes()));
+  }
+  made->no_entries_.resize(max_batch);
   return made;
 }
 
 Status RunningModel::Predict(int batch, std::span<const std::byte> input, int output,
                              std::span<float> numbers) {
-  const std::span<const std::byte> fields[] = {
-      input, std::span(labels_).first(batch * takes_.back().bytes())};
-  KUMO_RETURN_IF_ERROR(net_->Load({batch, fields}));
+  std::vector<std::span<const std::byte>> fields = {input};
+  std::vector<std::span<const int32_t>> counts(takes_.size());
+  for (size_t f = 1; f < takes_.size(); ++f) {
+    fields.push_back(std::span(zeros_).first(batch * takes_[f].bytes()));
+    if (takes_[f].list) counts[f] = std::span(no_entries_).first(batch);
+  }
+  KUMO_RETURN_IF_ERROR(net_->Load({batch, fields, counts}));
   return net_->Predict(output, numbers);
 }
 

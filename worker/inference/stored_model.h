@@ -85,7 +85,8 @@ class RunningModel {
   DeviceArray<float> weights_;
   DeviceArray<float> gradients_;  // unused, but a net needs their address
   Fields takes_;
-  std::vector<std::byte> labels_;  // zeros
+  std::vector<std::byte> zeros_;  // the targets, which nothing reads
+  std::vector<int32_t> no_entries_;
 };
 
 // The following three functions check that a checkpoint is used as it was trained. An experiment

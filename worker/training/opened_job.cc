@@ -142,7 +142,8 @@ Status BindInputs(DataReader reader, const Fields& fields, const PixelFormula& p
   if (status.ok()) return status;
   const Fields wanted = net->takes();
   const int label = FindField(fields, kLabelField);
-  if (label >= 0 && fields[label].type != wanted.back().type) {
+  const int target = FindField(wanted, kLabelField);
+  if (label >= 0 && target >= 0 && fields[label].type != wanted[target].type) {
     const bool numbers = net->classes() == 0;
     return Status(status.code(),
                   status.message() + (numbers ? "; its losses need numbers as labels: set "

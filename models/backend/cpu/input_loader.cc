@@ -44,7 +44,7 @@ class Loader final : public InputLoader {
   void Load(const SampleBatch& batch, std::span<void* const> arrays) override {
     for (size_t f = 0; f < fields_.size(); ++f) {
       const std::span<const std::byte> from = batch.fields[f];
-      if (fields_[f].is_label) {
+      if (fields_[f].is_target) {
         memory_.Write(from.data(), from.size(), arrays[f]);
         continue;
       }

@@ -58,7 +58,7 @@ class Loader final : public InputLoader {
 
   void LoadField(size_t f, int batch, const std::byte* sent, size_t bytes, void* to) {
     const InputField& field = fields_[f];
-    if (field.is_label || field.type == NumberType::kInt32) {
+    if (field.is_target || field.type == NumberType::kInt32) {
       KUMO_CUDA(engine_,
                 cudaMemcpyAsync(to, sent, bytes, cudaMemcpyDeviceToDevice, engine_.stream()));
       return;

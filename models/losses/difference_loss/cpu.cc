@@ -15,8 +15,10 @@ class DifferenceLoss final : public LossOp {
   DifferenceLoss(const Engine& engine, const DifferenceLossSpec& spec)
       : engine_(engine), spec_(spec) {}
 
-  void Run(int batch, const void* scores, const void* labels, void* grad_scores,
-           double* sums) override {
+  void Run(int batch, const LossArrays& arrays, double* sums) override {
+    const void* const scores = arrays.inputs[0];
+    const void* const labels = arrays.targets[0].values;
+    void* const grad_scores = arrays.grad_input(0);
     const int64_t numbers = spec_.scores.size();
     const int64_t lanes = engine_.Lanes(batch);
     const auto* const label = static_cast<const float*>(labels);

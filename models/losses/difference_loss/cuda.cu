@@ -62,8 +62,10 @@ class DifferenceLossOp final : public LossOp {
         of_numbers_(engine, DifferenceLossSpec::sums() * max_batch * spec.scores.size(),
                     "what numbers add to the sums") {}
 
-  void Run(int batch, const void* scores, const void* labels, void* grad_scores,
-           double* sums) override {
+  void Run(int batch, const LossArrays& arrays, double* sums) override {
+    const void* const scores = arrays.inputs[0];
+    const void* const labels = arrays.targets[0].values;
+    void* const grad_scores = arrays.grad_input(0);
     const Launch launch = engine_.launch();
     KUMO_CUDA(engine_, DifferenceLoss(launch, engine_.ShapeOf(spec_.scores, batch),
                                       {spec_.factor, spec_.delta, spec_.weight}, scores,

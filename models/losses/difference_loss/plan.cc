@@ -8,7 +8,7 @@ namespace kumo {
 namespace {
 
 Result<LossPlan> PlanDifference(const DifferenceLossSpec& spec) {
-  LossPlan plan = {{0, spec.scores.extents()}, spec};
+  LossPlan plan = {{{.extents = spec.scores.extents()}}, spec};
   KUMO_ASSIGN_OR_RETURN(
       plan.metrics,
       MetricList::Make({{"loss", DifferenceLossSpec::kLossSum, MetricFormula::kMean, false},
@@ -17,18 +17,18 @@ Result<LossPlan> PlanDifference(const DifferenceLossSpec& spec) {
   return plan;
 }
 
-Result<LossPlan> PlanMeanSquaredError(const model::Layer&, const Shape& scores) {
-  return PlanDifference({.scores = scores});
+Result<LossPlan> PlanMeanSquaredError(const model::Layer&, std::span<const Shape> inputs) {
+  return PlanDifference({.scores = inputs[0]});
 }
 
-Result<LossPlan> PlanHuber(const model::Layer& layer, const Shape& scores) {
+Result<LossPlan> PlanHuber(const model::Layer& layer, std::span<const Shape> inputs) {
   const float given = layer.huber().delta();
   const float delta = given == 0.0f ? 1.0f : given;
   if (!(delta > 0.0f && std::isfinite(delta))) {
     return InvalidArgument("delta must be more than 0, is " + std::to_string(delta));
   }
   KUMO_ASSIGN_OR_RETURN(LossPlan plan,
-                        PlanDifference({.scores = scores, .factor = 1, .delta = delta}));
+                        PlanDifference({.scores = inputs[0], .factor = 1, .delta = delta}));
   plan.detail = "delta " + std::to_string(delta).substr(0, 5);
   return plan;
 }

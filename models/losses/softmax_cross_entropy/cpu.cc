@@ -26,8 +26,10 @@ class SoftmaxCrossEntropy final : public LossOp {
         top_(spec.top),
         added_(static_cast<size_t>(spec.sums())) {}
 
-  void Run(int batch, const void* scores, const void* labels, void* grad_scores,
-           double* sums) override {
+  void Run(int batch, const LossArrays& arrays, double* sums) override {
+    const void* const scores = arrays.inputs[0];
+    const void* const labels = arrays.targets[0].values;
+    void* const grad_scores = arrays.grad_input(0);
     const int64_t lanes = engine_.Lanes(batch);
     const int64_t stride = positions_ * lanes;
     const float mean = weight_ / static_cast<float>(batch * positions_);

@@ -88,7 +88,8 @@ Result<MetricList> MetricsOf(const SoftmaxCrossEntropySpec& spec, bool perplexit
   return MetricList::Make(std::move(metrics));
 }
 
-Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape& scores) {
+Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, std::span<const Shape> inputs) {
+  const Shape& scores = inputs[0];
   const model::SoftmaxCrossEntropy& fields = layer.softmax_cross_entropy();
   const float smoothing = fields.label_smoothing();
   if (!(smoothing >= 0.0f && smoothing < 1.0f)) {
@@ -98,9 +99,10 @@ Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, const Shape&
   KUMO_RETURN_IF_ERROR(CheckTop(fields, scores.channels()));
   SoftmaxCrossEntropySpec spec = {scores, smoothing, {fields.top().begin(), fields.top().end()}};
   KUMO_ASSIGN_OR_RETURN(spec.class_weights, ClassWeightsOf(fields, scores.channels()));
-  LossPlan plan = {{scores.channels()}, spec};
+  Target label = {.classes = scores.channels(), .shares = true};
+  label.extents.assign(scores.extents().begin() + 1, scores.extents().end());
+  LossPlan plan = {{label}, spec};
   KUMO_ASSIGN_OR_RETURN(plan.metrics, MetricsOf(spec, fields.perplexity()));
-  plan.label.extents.assign(scores.extents().begin() + 1, scores.extents().end());
   plan.detail = LossDetail(spec);
   return plan;
 }

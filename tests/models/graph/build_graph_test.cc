@@ -79,7 +79,7 @@ TEST(BuildGraphTest, TheLastLossHasItsMetricsNamesAndOthersTheirLayersBeforeThem
 TEST(BuildGraphTest, OutputsAreTheLayersThatTheFileNamesOrWhatTheLastLossReads) {
   const Result<Graph> one = Build(kTwoLosses);
   ASSERT_EQ(one->outputs.size(), 1u);
-  EXPECT_EQ(one->outputs[0].value, one->loss().scores);
+  EXPECT_EQ(one->outputs[0].value, one->loss().inputs[0]);
   const Result<Graph> several =
       Build(std::string("outputs: \"fc\"\noutputs: \"b\"\noutputs: \"c\"\n") + kTwoLosses +
             "layers { name: \"c\" inputs: \"b\" tanh {} }\n"
@@ -105,7 +105,7 @@ TEST(BuildGraphTest, WhatCannotBeIsRefusedByFileLineAndName) {
        "layer b: loss_weight must be at least 0, is -1"},
       {convolution + "layers { name: \"b\" huber {} }\n" +
            "layers { name: \"c\" inputs: \"a\" relu {} }\n",
-       "layer loss: takes labels of 3 classes, and loss b of numbers, 2x2x2: samples have one"},
+       "layer loss: takes 3 classes as field \"label\", and loss b numbers, 2x2x2; name another"},
       {convolution + "layers { name: \"d\" fully_connected { outputs: 3 } }\n" +
            "layers { name: \"b\" loss_weight: 0 softmax_cross_entropy {} }\n" +
            "layers { name: \"c\" inputs: \"a\" relu {} }\n",

@@ -21,7 +21,7 @@ std::string Text(const Graph& graph) {
     }
     text += ") ";
   }
-  return text + "loss(" + graph.values[graph.loss().scores].shape.ToString() + ")";
+  return text + "loss(" + graph.values[graph.loss().inputs[0]].shape.ToString() + ")";
 }
 
 constexpr char kConvolution[] = "layers { name: \"conv\" convolution { outputs: 4 kernel: 3 } }\n";

@@ -70,7 +70,7 @@ void AddNode(Kind kind, const std::vector<int>& inputs, TestGraph* to) {
 void EndWith(const std::vector<int>& values, TestGraph* to) {
   for (const int value : values) {
     to->graph.losses.emplace_back();
-    to->graph.losses.back().scores = value;
+    to->graph.losses.back().inputs = {value};
   }
 }
 
@@ -182,7 +182,7 @@ std::map<int, double> PlainGradients(const TestGraph& test) {
   const std::vector<double> values = PlainValues(test);
   std::vector<double> gradients(test.graph.values.size());
   for (const LossNode& loss : test.graph.losses) {
-    gradients[loss.scores] += GradientOf(loss);
+    gradients[loss.inputs[0]] += GradientOf(loss);
   }
   std::map<int, double> of_weights;
   for (size_t i = test.graph.nodes.size(); i-- > 0;) {
@@ -224,7 +224,7 @@ class Machine {
           ADD_FAILURE() << "a forward step on the way back";
           break;
         case Instruction::Kind::kLoss:
-          EXPECT_EQ(Read(step.inputs[0]), values[test_.graph.losses[step.node].scores]);
+          EXPECT_EQ(Read(step.inputs[0]), values[test_.graph.losses[step.node].inputs[0]]);
           if (step.grad_inputs[0] == Instruction::kNone) break;
           Write(step.grad_inputs[0], GradientOf(test_.graph.losses[step.node]));
           break;

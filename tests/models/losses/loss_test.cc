@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <glog/logging.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
@@ -20,15 +22,32 @@ namespace {
 
 constexpr int kSums = 2;  // of softmax_cross_entropy
 
-// Labels of a loss, as the host has them.
+// Runs a loss of one input and one target.
+void RunLoss(LossOp& loss, int batch, const void* scores, const void* labels, void* gradient,
+             double* sums) {
+  const TargetArray target = {labels};
+  loss.Run(batch, {{&scores, 1}, {&target, 1}, {&gradient, 1}}, sums);
+}
+
+// Labels of a loss, as the host has them. A list has between 0 and kRoom entries in a sample;
+// numbers of a list are boxes.
 struct Labels {
-  Labels(const Label& label, int batch, Rng* rng) {
-    const int64_t numbers = batch * Shape(label.extents).size();
-    for (int64_t i = 0; i < numbers; ++i) {
-      if (label.classes > 0) {
-        whole.push_back(static_cast<int32_t>(rng->NextBelow(label.classes)));
-      } else {
-        any.push_back(rng->NextUniform(-2, 2));
+  static constexpr int64_t kRoom = 3;
+
+  Labels(const Target& label, int batch, Rng* rng) {
+    room = label.list ? kRoom : 1;
+    for (int n = 0; label.list && n < batch; ++n) {
+      counts.push_back(static_cast<int32_t>((n + 1) % (kRoom + 1)));
+    }
+    for (int64_t entry = 0; entry < batch * room; ++entry) {
+      for (int64_t i = 0; i < Shape(label.extents).size(); ++i) {
+        if (label.classes > 0) {
+          whole.push_back(static_cast<int32_t>(rng->NextBelow(label.classes)));
+        } else if (label.list && i >= 2) {
+          any.push_back(any[any.size() - 2] + rng->NextUniform(4, 20));
+        } else {
+          any.push_back(label.list ? rng->NextUniform(0, 24) : rng->NextUniform(-2, 2));
+        }
       }
     }
   }
@@ -36,60 +55,162 @@ struct Labels {
     return whole.empty() ? std::as_bytes(std::span(any)) : std::as_bytes(std::span(whole));
   }
 
+  int64_t room = 1;
+  std::vector<int32_t> counts;
   std::vector<int32_t> whole;
   std::vector<float> any;
 };
 
-// Every entry of the list with its defaults, on random scores: the slope is measured; and the
-// gradient goes by the weight, the sums do not.
+struct LossCase {
+  model::Layer layer;
+  std::vector<Shape> inputs;
+};
+
+// With the defaults of its settings, if they are one network's.
+LossCase CaseOf(const LossKind& kind) {
+  LossCase made = {{}, {{7, 2, 3}}};
+  const auto* field = model::Layer::descriptor()->FindFieldByNumber(kind.kind);
+  auto* const settings = model::Layer::GetReflection()->MutableMessage(&made.layer, field);
+  if (kind.kind == model::Layer::kMultibox) {
+    // So many negatives are all there are: a choice of them has no slope.
+    CHECK(google::protobuf::TextFormat::ParseFromString(
+        R"(classes: 2 negatives: 1000
+           maps { step: 8 size: 6 next_size: 9 ratios: 2 }
+           maps { step: 12 size: 12 next_size: 20 })",
+        settings));
+    made.inputs = {{16, 3, 3}, {8, 2, 2}, {12, 3, 3}, {6, 2, 2}};
+  }
+  return made;
+}
+
+// A loss on a device, with its targets.
+class LossUnderTest {
+ public:
+  LossUnderTest(Backend* backend, const LossCase& of, const LossPlan& plan, int batch)
+      : backend_(*backend), shapes_(of.inputs), metrics_(plan.metrics), batch_(batch) {
+    Rng rng(7, RngPurpose::kTest);
+    loss_ = backend_.MakeLoss(plan.spec, batch).value();
+    for (const Target& target : plan.targets) {
+      labels_.emplace_back(target, batch, &rng);
+      const Labels& labels = labels_.back();
+      values_.emplace_back(backend_, std::ssize(labels.bytes()), "labels");
+      counts_.emplace_back(backend_, std::ssize(labels.counts), "their counts");
+      backend_.Write(labels.bytes().data(), labels.bytes().size(), values_.back().data());
+      backend_.Write(labels.counts.data(), labels.counts.size() * sizeof(int32_t),
+                     counts_.back().data());
+      targets_.push_back({values_.back().data(), counts_.back().data(), labels.room});
+    }
+    for (const Shape& shape : shapes_) {
+      const int64_t bytes = backend_.ActivationBytes(shape, batch);
+      device_.emplace_back(backend_, bytes, "inputs");
+      gradients_.emplace_back(backend_, bytes, "their gradients");
+    }
+  }
+
+  // All inputs, one after the other.
+  int64_t numbers() const {
+    int64_t numbers = 0;
+    for (const Shape& shape : shapes_) numbers += batch_ * shape.size();
+    return numbers;
+  }
+  // Of the minibatch, as the metric `loss` has it.
+  double Mean(const std::vector<float>& inputs, bool backward = false) {
+    std::vector<const void*> arrays;
+    std::vector<void*> gradients;
+    const float* from = inputs.data();
+    for (size_t i = 0; i < shapes_.size(); ++i) {
+      LoadActivations(backend_, shapes_[i], batch_, from, device_[i].data());
+      from += batch_ * shapes_[i].size();
+      arrays.push_back(device_[i].data());
+      if (backward) gradients.push_back(gradients_[i].data());
+    }
+    DeviceArray<double> sums(backend_, metrics_.sums(), "sums");
+    backend_.SetStep({});
+    loss_->Run(batch_, {arrays, targets_, gradients}, sums.data());
+    MetricSums found = {batch_, std::vector<double>(static_cast<size_t>(metrics_.sums()))};
+    EXPECT_TRUE(
+        backend_.Read(sums.data(), found.sums.size() * sizeof(double), found.sums.data()).ok());
+    return *MetricList::FigureOf(metrics_.metrics()[0], found);
+  }
+  std::vector<float> Gradient(const std::vector<float>& inputs) {
+    (void)Mean(inputs, true);
+    std::vector<float> found(inputs.size());
+    float* to = found.data();
+    for (size_t i = 0; i < shapes_.size(); ++i) {
+      backend_.StoreOutputs(shapes_[i], batch_, gradients_[i].data(), to);
+      to += batch_ * shapes_[i].size();
+    }
+    return found;
+  }
+
+ private:
+  Backend& backend_;
+  const std::vector<Shape> shapes_;
+  const MetricList metrics_;
+  const int batch_;
+  std::unique_ptr<LossOp> loss_;
+  std::vector<Labels> labels_;
+  std::vector<DeviceArray<std::byte>> values_;
+  std::vector<DeviceArray<int32_t>> counts_;
+  std::vector<TargetArray> targets_;
+  std::vector<DeviceArray<std::byte>> device_;
+  std::vector<DeviceArray<std::byte>> gradients_;
+};
+
+// Every entry of the list on random inputs: the slope is measured; and the gradient goes by the
+// weight, the sums do not.
 TEST(LossRegistryTest, EveryLossHasTheGradientOfItsMeanTimesItsWeight) {
   constexpr int kBatch = 19;
   constexpr float kStep = 1e-2f;
-  const Shape shape = {7, 2, 3};
   for (const LossKind& kind : LossKinds()) {
-    model::Layer layer;
-    const auto* field = model::Layer::descriptor()->FindFieldByNumber(kind.kind);
-    model::Layer::GetReflection()->MutableMessage(&layer, field);
+    const LossCase of = CaseOf(kind);
     const auto backend = MakeCpuBackend(1);
-    Result<LossPlan> plan = kind.plan(layer, shape);
+    Result<LossPlan> plan = kind.plan(of.layer, of.inputs);
     ASSERT_TRUE(plan.ok()) << kind.name << ": " << plan.status().message();
-    const auto loss = backend->MakeLoss(plan->spec, kBatch).value();
+    LossUnderTest loss(backend.get(), of, *plan, kBatch);
     std::visit([](auto& spec) { spec.weight = 0.5f; }, plan->spec);
-    const auto half = backend->MakeLoss(plan->spec, kBatch).value();
-    Rng rng(7, RngPurpose::kTest);
-    const Labels labels(plan->label, kBatch, &rng);
-    DeviceArray<std::byte> device_labels(*backend, std::ssize(labels.bytes()), "labels");
-    backend->Write(labels.bytes().data(), labels.bytes().size(), device_labels.data());
-    const int64_t size = backend->ActivationBytes(shape, kBatch) / int64_t{sizeof(float)};
-    DeviceArray<float> device(*backend, size, "scores");
-    const auto mean_of = [&](LossOp& op, const std::vector<float>& scores, float* gradient) {
-      DeviceArray<double> sums(*backend, plan->metrics.sums(), "sums");
-      LoadActivations(*backend, shape, kBatch, scores.data(), device.data());
-      op.Run(kBatch, device.data(), device_labels.data(), gradient, sums.data());
-      double result = 0;  // the first sum is that of the losses
-      EXPECT_TRUE(backend->Read(sums.data(), sizeof(result), &result).ok());
-      return result / kBatch;
-    };
-    const auto gradient_of = [&](LossOp& op, const std::vector<float>& scores) {
-      DeviceArray<float> gradient(*backend, size, "their gradients");
-      (void)mean_of(op, scores, gradient.data());
-      std::vector<float> found(scores.size());
-      backend->StoreOutputs(shape, kBatch, gradient.data(), found.data());
-      return found;
-    };
-    const std::vector<float> scores = RandomNumbers(kBatch * shape.size(), &rng);
-    const std::vector<float> found = gradient_of(*loss, scores);
-    const std::vector<float> halved = gradient_of(*half, scores);
-    EXPECT_EQ(mean_of(*loss, scores, nullptr), mean_of(*half, scores, nullptr)) << kind.name;
-    for (size_t i = 0; i < scores.size(); ++i) {
+    LossUnderTest half(backend.get(), of, *plan, kBatch);
+    Rng rng(8, RngPurpose::kTest);
+    const std::vector<float> inputs = RandomNumbers(loss.numbers(), &rng);
+    const std::vector<float> found = loss.Gradient(inputs);
+    const std::vector<float> halved = half.Gradient(inputs);
+    EXPECT_EQ(loss.Mean(inputs), half.Mean(inputs)) << kind.name;
+    for (size_t i = 0; i < inputs.size(); ++i) {
       ASSERT_NEAR(halved[i], found[i] / 2, 1e-8f) << kind.name;
-      std::vector<float> above = scores;
-      std::vector<float> below = scores;
+      std::vector<float> above = inputs;
+      std::vector<float> below = inputs;
       above[i] += kStep;
       below[i] -= kStep;
-      const double slope = (mean_of(*loss, above, nullptr) - mean_of(*loss, below, nullptr)) /
+      const double slope = (loss.Mean(above) - loss.Mean(below)) /
                            (static_cast<double>(above[i]) - static_cast<double>(below[i]));
-      ASSERT_NEAR(static_cast<double>(found[i]), slope, 1e-4) << kind.name << ", score " << i;
+      ASSERT_NEAR(static_cast<double>(found[i]), slope, 1e-4) << kind.name << ", input " << i;
+    }
+  }
+}
+
+// Every entry of the list on every backend, beside the CPU.
+TEST(LossRegistryTest, EveryBackendHasTheLossAndGradientOfTheCpu) {
+  for (const LossKind& kind : LossKinds()) {
+    const LossCase of = CaseOf(kind);
+    const LossPlan plan = kind.plan(of.layer, of.inputs).value();
+    for (const int batch : {1, 19}) {
+      const auto cpu = MakeCpuBackend(1);
+      LossUnderTest reference(cpu.get(), of, plan, batch);
+      Rng rng(9, RngPurpose::kTest);
+      const std::vector<float> inputs = RandomNumbers(reference.numbers(), &rng);
+      const double mean = reference.Mean(inputs);
+      const std::vector<float> gradient = reference.Gradient(inputs);
+      for (const Setting& setting : Settings()) {
+        const auto backend = setting.make();
+        LossUnderTest loss(backend.get(), of, plan, batch);
+        EXPECT_NEAR(loss.Mean(inputs), mean, 1e-5 * (1 + mean))
+            << setting.name << ", " << kind.name;
+        const std::vector<float> found = loss.Gradient(inputs);
+        for (size_t i = 0; i < found.size(); ++i) {
+          ASSERT_NEAR(found[i], gradient[i], 1e-6f)
+              << setting.name << ", " << kind.name << ", input " << i;
+        }
+      }
     }
   }
 }
@@ -106,7 +227,7 @@ TEST(DifferenceLossTest, LossAndGradientAreThoseOfTheDefinition) {
         const auto backend = setting.make();
         const auto loss = backend->MakeLoss(spec, kMaxBatch).value();
         const std::vector<float> scores = RandomNumbers(batch * shape.size(), &rng);
-        const Labels labels({0, shape.extents()}, batch, &rng);
+        const Labels labels({.extents = shape.extents()}, batch, &rng);
         const int64_t bytes = backend->ActivationBytes(shape, batch);
         DeviceArray<std::byte> device(*backend, bytes, "scores");
         DeviceArray<std::byte> gradient(*backend, bytes, "their gradients");
@@ -115,7 +236,7 @@ TEST(DifferenceLossTest, LossAndGradientAreThoseOfTheDefinition) {
         backend->SetStep({});
         backend->Write(labels.any.data(), labels.bytes().size(), device_labels.data());
         LoadActivations(*backend, shape, batch, scores.data(), device.data());
-        loss->Run(batch, device.data(), device_labels.data(), gradient.data(), sums.data());
+        RunLoss(*loss, batch, device.data(), device_labels.data(), gradient.data(), sums.data());
         double found[2];
         ASSERT_TRUE(backend->Read(sums.data(), sizeof found, found).ok());
         std::vector<float> gradients(scores.size());
@@ -152,7 +273,7 @@ TEST(DifferenceLossTest, WhatIsNoNumberIsNoneInLossAndGradient) {
     backend->SetStep({});
     backend->Write(&label, sizeof label, device_label.data());
     LoadActivations(*backend, {1}, 1, &score, device.data());
-    loss->Run(1, device.data(), device_label.data(), gradient.data(), sums.data());
+    RunLoss(*loss, 1, device.data(), device_label.data(), gradient.data(), sums.data());
     double found = 0;
     float slope = 0;
     ASSERT_TRUE(backend->Read(sums.data(), sizeof found, &found).ok());
@@ -162,15 +283,17 @@ TEST(DifferenceLossTest, WhatIsNoNumberIsNoneInLossAndGradient) {
 }
 
 TEST(DifferenceLossTest, DeltaIsAPositiveNumber) {
+  const std::vector<Shape> kThree = {Shape{3}};
   model::Layer layer;
-  EXPECT_EQ(std::get<DifferenceLossSpec>(FindLossKind(model::Layer::kHuber)->plan(layer, {3})->spec)
-                .delta,
-            1);
+  EXPECT_EQ(
+      std::get<DifferenceLossSpec>(FindLossKind(model::Layer::kHuber)->plan(layer, kThree)->spec)
+          .delta,
+      1);
   for (const float bad :
        {-1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     layer.mutable_huber()->set_delta(bad);
     EXPECT_NE(FindLossKind(model::Layer::kHuber)
-                  ->plan(layer, {3})
+                  ->plan(layer, kThree)
                   .status()
                   .message()
                   .find("delta must be"),
@@ -198,7 +321,7 @@ TEST(SoftmaxCrossEntropyTest, LossAndGradientAgreeWithThePlainReference) {
   backend->Write(labels.data(), labels.size() * sizeof(int32_t), device_labels.data());
   DeviceArray<double> sums(*backend, kSums, "sums");
   LoadActivations(*backend, {kClasses}, kBatch, scores.data(), device.data());
-  loss->Run(kBatch, device.data(), device_labels.data(), gradient.data(), sums.data());
+  RunLoss(*loss, kBatch, device.data(), device_labels.data(), gradient.data(), sums.data());
   std::array<double, kSums> result = {};
   ASSERT_TRUE(backend->Read(sums.data(), sizeof(result), result.data()).ok());
   std::vector<float> found(scores.size());
@@ -249,7 +372,7 @@ std::vector<double> SumsOnDevice(const Setting& setting, const SoftmaxCrossEntro
   backend->SetStep({});
   backend->Write(labels.data(), labels.size() * sizeof(Number), device_labels.data());
   LoadActivations(*backend, spec.scores, batch, scores.data(), device.data());
-  loss->Run(batch, device.data(), device_labels.data(), gradient.data(), sums.data());
+  RunLoss(*loss, batch, device.data(), device_labels.data(), gradient.data(), sums.data());
   std::vector<double> result(static_cast<size_t>(spec.sums()));
   EXPECT_TRUE(backend->Read(sums.data(), result.size() * sizeof(double), result.data()).ok());
   if (gradient_found != nullptr) {
@@ -543,7 +666,7 @@ TEST(SoftmaxCrossEntropyTest, ItsMetricsAreThoseThatItsFieldsAskFor) {
     model::SoftmaxCrossEntropy& loss = *layer.mutable_softmax_cross_entropy();
     for (const int top : tops) loss.add_top(top);
     loss.set_perplexity(perplexity);
-    return FindLossKind(model::Layer::kSoftmaxCrossEntropy)->plan(layer, {10});
+    return FindLossKind(model::Layer::kSoftmaxCrossEntropy)->plan(layer, std::vector<Shape>{{10}});
   };
   EXPECT_EQ(plan_of({}, false)->metrics.Names(), "loss, accuracy");
   EXPECT_EQ(plan_of({3, 5}, true)->metrics.Names(),
