@@ -45,6 +45,7 @@ constexpr KnownName kFieldWords[] = {
     {"bias", "bias_filler bias_initializer b"},
     {"ratio", "rate p prob probability dropout_rate dropout_ratio keep_prob"},
     {"label_smoothing", "smoothing smooth_alpha label_smooth"},
+    {"ignored_label", "ignore_index ignore_label ignore void_label"},
     {"class_weights", "class_weight weight weights pos_weight"},
     {"slope", "negative_slope alpha leak"},
     {"approximate", "approximation tanh"},

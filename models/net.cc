@@ -208,7 +208,7 @@ Status Net::CheckShares(const Field& field, std::span<const std::byte> bytes) co
 }
 
 Status Net::CheckIntegers(const Field& field, std::span<const std::byte> bytes,
-                          std::span<const int32_t> counts, int64_t below,
+                          std::span<const int32_t> counts, int64_t below, int64_t ignored,
                           const std::string& what) const {
   const int64_t per_sample = field.numbers();
   const int64_t of_entry = field.list ? per_sample / field.extents[0] : per_sample;
@@ -218,7 +218,7 @@ Status Net::CheckIntegers(const Field& field, std::span<const std::byte> bytes,
     for (int64_t i = 0; i < numbers; ++i) {
       int32_t number = 0;
       std::memcpy(&number, bytes.data() + (n * per_sample + i) * sizeof(number), sizeof(number));
-      if (0 <= number && number < below) continue;
+      if (number >= 0 && (number < below || number == ignored)) continue;
       return InvalidArgument(field.name + " " + std::to_string(number) + " of sample " +
                              std::to_string(n) + " of the minibatch is outside the " +
                              std::to_string(below) + " " + what + " of network " + graph_.name);
@@ -256,7 +256,7 @@ Result<std::span<const std::byte>> Net::CheckedField(const SampleBatch& batch, s
   if (target == nullptr) {
     const int64_t vocabulary = graph_.values[t].vocabulary;
     if (vocabulary > 0) {
-      KUMO_RETURN_IF_ERROR(CheckIntegers(field, bytes, counts, vocabulary, "words"));
+      KUMO_RETURN_IF_ERROR(CheckIntegers(field, bytes, counts, vocabulary, -1, "words"));
     }
     return bytes;
   }
@@ -270,7 +270,8 @@ Result<std::span<const std::byte>> Net::CheckedField(const SampleBatch& batch, s
     bytes = std::as_bytes(std::span(widened_[t]));
   }
   if (target->classes > 0) {
-    KUMO_RETURN_IF_ERROR(CheckIntegers(field, bytes, counts, target->classes, "classes"));
+    KUMO_RETURN_IF_ERROR(
+        CheckIntegers(field, bytes, counts, target->classes, target->ignored, "classes"));
   }
   return bytes;
 }

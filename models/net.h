@@ -117,7 +117,7 @@ class Net {
   Result<Taken> Take(const Fields& fields, const Field& wanted, const Target* target) const;
   Status CheckShares(const Field& field, std::span<const std::byte> bytes) const;
   Status CheckIntegers(const Field& field, std::span<const std::byte> bytes,
-                       std::span<const int32_t> counts, int64_t below,
+                       std::span<const int32_t> counts, int64_t below, int64_t ignored,
                        const std::string& what) const;
   // The minibatch's field t of taken_, checked; bytes of classes become integers in widened_.
   Result<std::span<const std::byte>> CheckedField(const SampleBatch& batch, size_t t);

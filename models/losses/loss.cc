@@ -10,7 +10,23 @@ std::string Target::ToString() const {
   const std::string of = ExtentsText(extents);
   const std::string what = list ? "a list of " : "";
   if (classes == 0) return what + "numbers, " + of;
-  return what + std::to_string(classes) + " classes" + (extents.empty() ? "" : " at each of " + of);
+  return what + std::to_string(classes) + " classes" +
+         (extents.empty() ? "" : " at each of " + of) +
+         (ignored < 0 ? "" : ", ignored " + std::to_string(ignored));
+}
+
+Target ClassesAtPositions(const Shape& scores, int ignored) {
+  Target target = {.classes = scores.channels(), .shares = true, .ignored = ignored};
+  target.extents.assign(scores.extents().begin() + 1, scores.extents().end());
+  return target;
+}
+
+Result<int> IgnoredLabel(bool given, int label) {
+  constexpr int kMostLabel = 65535;
+  if (!given) return -1;
+  if (label >= 0 && label <= kMostLabel) return label;
+  return InvalidArgument("ignored_label must be 0 to " + std::to_string(kMostLabel) + ", is " +
+                         std::to_string(label));
 }
 
 std::span<const LossKind> LossKinds() {

@@ -24,13 +24,20 @@ struct Target {
   int64_t classes = 0;
   std::vector<int64_t> extents = {};  // of a list: those of an entry
   bool list = false;
-  bool shares = false;  // a share of each class (float32, classes x extents) is accepted too
+  bool shares = false;   // a share of each class (float32, classes x extents) is accepted too
+  int64_t ignored = -1;  // of classes: a number beside them, which counts nothing; -1: none
 
   NumberType type() const { return classes > 0 ? NumberType::kInt32 : NumberType::kFloat32; }
-  // "10 classes", "10 classes at each of 64", "numbers, 2x3", "a list of numbers, 4"
+  // "10 classes", "10 classes at each of 64", "numbers, 2x3", "a list of numbers, 4";
+  // "2 classes, ignored 255"
   std::string ToString() const;
   bool operator==(const Target&) const = default;
 };
+
+// Target of the classes that scores (classes x positions) have at each position.
+Target ClassesAtPositions(const Shape& scores, int ignored);
+// A loss's field ignored_label; -1 if it is not given.
+Result<int> IgnoredLabel(bool given, int label);
 
 struct LossPlan {
   std::vector<Target> targets;  // at least one; the first has the classes that the network tells

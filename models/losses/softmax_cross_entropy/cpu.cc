@@ -21,6 +21,7 @@ class SoftmaxCrossEntropy final : public LossOp {
         kept_(1.0f - spec.smoothing),
         dealt_(spec.smoothing / static_cast<float>(classes_)),
         shares_(spec.shares),
+        ignored_(spec.shares ? -1 : spec.ignored),
         class_weights_(spec.class_weights),
         exponentials_(static_cast<size_t>(classes_)),
         top_(spec.top),
@@ -32,22 +33,41 @@ class SoftmaxCrossEntropy final : public LossOp {
     void* const grad_scores = arrays.grad_input(0);
     const int64_t lanes = engine_.Lanes(batch);
     const int64_t stride = positions_ * lanes;
-    const float mean = weight_ / static_cast<float>(batch * positions_);
-    std::fill(added_.begin(), added_.end(), 0.0);
     for (int64_t n = 0; n < batch; ++n) {
+      const int64_t counted = Counted(labels, n);
+      const float mean = weight_ / static_cast<float>(batch * std::max<int64_t>(counted, 1));
       for (int64_t p = 0; p < positions_; ++p) {
         const int64_t at = p * lanes + n;
-        AddPosition(Floats(scores) + at, stride, TargetAt(labels, n, p), mean,
-                    grad_scores == nullptr ? nullptr : Floats(grad_scores) + at);
+        float* const gradient = grad_scores == nullptr ? nullptr : Floats(grad_scores) + at;
+        const Target target = TargetAt(labels, n, p);
+        if (ignored_ < 0 || target.label != ignored_) {
+          AddPosition(Floats(scores) + at, stride, target, mean, gradient);
+        } else if (gradient != nullptr) {
+          for (int64_t c = 0; c < classes_; ++c) gradient[c * stride] = 0;
+        }
       }
+      // Samples of as many positions share a division.
+      if (ignored_ >= 0) TakeMeans(counted, sums);
     }
+    TakeMeans(positions_, sums);
     if (grad_scores != nullptr) ZeroPadding(batch, Floats(grad_scores));
-    for (size_t i = 0; i < added_.size(); ++i) {
-      sums[i] += added_[i] / static_cast<double>(positions_);
-    }
   }
 
  private:
+  // Positions of a sample whose labels count.
+  int64_t Counted(const void* labels, int64_t sample) const {
+    if (ignored_ < 0) return positions_;
+    const auto* const first = static_cast<const int32_t*>(labels) + sample * positions_;
+    return positions_ - std::count(first, first + positions_, ignored_);
+  }
+  // Moves what was added up over positions to the sums, as means over `positions` of each sample.
+  void TakeMeans(int64_t positions, double* sums) {
+    for (size_t i = 0; i < added_.size(); ++i) {
+      if (positions > 0) sums[i] += added_[i] / static_cast<double>(positions);
+      added_[i] = 0;
+    }
+  }
+
   // Target of a position. shares: of the classes, positions_ floats apart; null: one-hot.
   struct Target {
     int64_t label = 0;
@@ -144,10 +164,11 @@ class SoftmaxCrossEntropy final : public LossOp {
   float kept_;   // q of the label, but for what it is dealt too
   float dealt_;  // q of each class
   bool shares_;
+  int32_t ignored_;  // -1: none
   std::vector<float> class_weights_;
   std::vector<float> exponentials_;  // of one position
   std::vector<int> top_;
-  std::vector<double> added_;  // by one minibatch
+  std::vector<double> added_;  // since TakeMeans
 };
 
 }  // namespace

@@ -21,6 +21,8 @@ struct LabelsOf {  // one of `numbers` and `shares` is null
   const int32_t* numbers;
   const float* shares;
   const float* class_weights;  // null: all are 1
+  int ignored;                 // a label that counts nothing
+  const int32_t* counted;      // positions of each sample that count; null: all
 };
 
 // The largest of the numbers that number_of(class) gives, and the first class that has it, in all
@@ -73,6 +75,15 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
   if (row >= rows) return;  // a whole warp
   const auto classes = static_cast<int>(shape.channels);
   const ChannelsAt<T> at(shape, row);
+  if (labels.counted != nullptr && labels.numbers[row] == labels.ignored) {
+    for (int i = lane; i < SoftmaxCrossEntropySpec::kTopSum + ranks.count; i += kWarp) {
+      of_positions[i * rows + row] = 0;
+    }
+    for (int c = lane; grad_scores != nullptr && c < classes; c += kWarp) {
+      Store(0.0f, grad_scores + at.At(c));
+    }
+    return;  // a whole warp
+  }
   float top = 0;
   int best = 0;
   Largest([&](int c) { return ToFloat(scores[at.At(c)]); }, classes, lane, &top, &best);
@@ -123,12 +134,38 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
     }
   }
   if (grad_scores == nullptr) return;
-  const float mean = loss_scale->scale * weight / static_cast<float>(rows) * of_class;
+  const int64_t all =
+      labels.counted == nullptr ? rows : int64_t{shape.batch} * labels.counted[row / shape.plane];
+  const float mean = loss_scale->scale * weight / static_cast<float>(all) * of_class;
   for (int c = lane; c < classes; c += kWarp) {
     const float softmax = expf(ToFloat(scores[at.At(c)]) - top) * (mean / sum);
     const float share = shares != nullptr ? shares[c * shape.plane] : c == label ? 1.0f : 0.0f;
     Store(softmax - mean * (kept * share + dealt), grad_scores + at.At(c));
   }
+}
+
+// counted[sample]: its positions with another label. A block for each sample.
+__global__ void CountKernel(int64_t positions, const int32_t* labels, int ignored,
+                            int32_t* counted) {
+  int count = 0;
+  for (int64_t p = threadIdx.x; p < positions; p += kThreads) {
+    count += labels[blockIdx.x * positions + p] == ignored ? 0 : 1;
+  }
+  count = SumOfBlock(count);
+  if (threadIdx.x == 0) counted[blockIdx.x] = count;
+}
+
+// of_samples[i][sample]: the mean over the positions that count. A block for each sum and sample.
+__global__ void MeansKernel(int64_t batch, int64_t positions, const int32_t* counted,
+                            const float* of_positions, float* of_samples) {
+  double sum = 0;
+  for (int64_t p = threadIdx.x; p < positions; p += kThreads) {
+    sum += static_cast<double>(of_positions[blockIdx.x * positions + p]);
+  }
+  sum = SumOfBlock(sum);
+  if (threadIdx.x != 0) return;
+  const int count = counted[blockIdx.x % batch];
+  of_samples[blockIdx.x] = count == 0 ? 0.0f : static_cast<float>(sum / count);
 }
 
 // Sets of_positions, [sums][batch x positions]: the terms that each position adds to the sums of
@@ -154,7 +191,10 @@ class SoftmaxCrossEntropyOp final : public LossOp {
         of_positions_(engine, spec.sums() * max_batch * spec.scores.plane(),
                       "what positions add to the sums"),
         class_weights_(engine, static_cast<int64_t>(spec.class_weights.size()),
-                       "the class weights") {
+                       "the class weights"),
+        counted_(engine, ignores() ? max_batch : 0, "positions that count"),
+        of_samples_(engine, ignores() ? spec.sums() * max_batch : 0,
+                    "what samples add to the sums") {
     for (const int top : spec.top) top_.of[top_.count++] = top;
     if (class_weights_.empty()) return;
     KUMO_CUDA(engine_, cudaMemcpyAsync(class_weights_.data(), spec_.class_weights.data(),
@@ -167,19 +207,32 @@ class SoftmaxCrossEntropyOp final : public LossOp {
     const void* const labels = arrays.targets[0].values;
     void* const grad_scores = arrays.grad_input(0);
     const Launch launch = engine_.launch();
+    const int64_t positions = spec_.scores.plane();
+    if (ignores()) {
+      KUMO_CUDA(engine_,
+                Queue(launch, CountKernel, batch, positions, static_cast<const int32_t*>(labels),
+                      spec_.ignored, counted_.data()));
+    }
     KUMO_CUDA(engine_,
               SoftmaxCrossEntropy(launch, engine_.ShapeOf(spec_.scores, batch), spec_.smoothing,
                                   top_, scores, Labels(labels), spec_.weight, engine_.loss_scale(),
                                   of_positions_.data(), grad_scores));
-    KUMO_CUDA(engine_, AddLosses(launch, batch, spec_.scores.plane(), spec_.sums(),
-                                 of_positions_.data(), sums));
+    if (!ignores()) {
+      KUMO_CUDA(engine_,
+                AddLosses(launch, batch, positions, spec_.sums(), of_positions_.data(), sums));
+      return;
+    }
+    KUMO_CUDA(engine_, Queue(launch, MeansKernel, int64_t{spec_.sums()} * batch, batch, positions,
+                             counted_.data(), of_positions_.data(), of_samples_.data()));
+    KUMO_CUDA(engine_, AddLosses(launch, batch, 1, spec_.sums(), of_samples_.data(), sums));
   }
 
  private:
+  bool ignores() const { return spec_.ignored >= 0 && !spec_.shares; }
   LabelsOf Labels(const void* labels) const {
     const float* const weights = class_weights_.data();
-    if (spec_.shares) return {nullptr, static_cast<const float*>(labels), weights};
-    return {static_cast<const int32_t*>(labels), nullptr, weights};
+    if (spec_.shares) return {nullptr, static_cast<const float*>(labels), weights, -1, nullptr};
+    return {static_cast<const int32_t*>(labels), nullptr, weights, spec_.ignored, counted_.data()};
   }
 
   Engine& engine_;
@@ -187,6 +240,8 @@ class SoftmaxCrossEntropyOp final : public LossOp {
   TopRanks top_;
   DeviceArray<float> of_positions_;   // [sums][batch x positions]
   DeviceArray<float> class_weights_;  // null if there are none
+  DeviceArray<int32_t> counted_;      // by sample; null if no label is ignored
+  DeviceArray<float> of_samples_;     // [sums][batch]; likewise
 };
 
 }  // namespace

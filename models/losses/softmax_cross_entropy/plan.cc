@@ -62,10 +62,13 @@ Result<std::vector<float>> ClassWeightsOf(const model::SoftmaxCrossEntropy& laye
   return weights;
 }
 
-// "smoothing 0.100, class weights 0.5 .. 4"; "" for neither.
+// "smoothing 0.100, ignored 255, class weights 0.5 .. 4"; "" for none.
 std::string LossDetail(const SoftmaxCrossEntropySpec& spec) {
   std::string detail;
   if (spec.smoothing > 0.0f) detail = "smoothing " + std::to_string(spec.smoothing).substr(0, 5);
+  if (spec.ignored >= 0) {
+    detail += (detail.empty() ? "ignored " : ", ignored ") + std::to_string(spec.ignored);
+  }
   if (spec.class_weights.empty()) return detail;
   const auto [least, most] = std::ranges::minmax(spec.class_weights);
   return detail + (detail.empty() ? "" : ", ") + "class weights " + Shown(least) + " .. " +
@@ -99,9 +102,9 @@ Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, std::span<co
   KUMO_RETURN_IF_ERROR(CheckTop(fields, scores.channels()));
   SoftmaxCrossEntropySpec spec = {scores, smoothing, {fields.top().begin(), fields.top().end()}};
   KUMO_ASSIGN_OR_RETURN(spec.class_weights, ClassWeightsOf(fields, scores.channels()));
-  Target label = {.classes = scores.channels(), .shares = true};
-  label.extents.assign(scores.extents().begin() + 1, scores.extents().end());
-  LossPlan plan = {{label}, spec};
+  KUMO_ASSIGN_OR_RETURN(spec.ignored,
+                        IgnoredLabel(fields.has_ignored_label(), fields.ignored_label()));
+  LossPlan plan = {{ClassesAtPositions(scores, spec.ignored)}, spec};
   KUMO_ASSIGN_OR_RETURN(plan.metrics, MetricsOf(spec, fields.perplexity()));
   plan.detail = LossDetail(spec);
   return plan;

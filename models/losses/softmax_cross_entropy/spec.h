@@ -30,6 +30,9 @@ struct SoftmaxCrossEntropySpec {
   // By class; empty: all are 1. Loss and gradient of a label are multiplied by the weight of its
   // class, or by the sum of share times weight. The sums of the other metrics are not.
   std::vector<float> class_weights = {};
+  // A label that counts nothing, unless labels are shares: means go over the other positions of the
+  // sample. -1: none.
+  int ignored = -1;
 };
 
 }  // namespace kumo
