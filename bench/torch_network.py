@@ -121,5 +121,13 @@ class TorchNetwork:
     def concat(self, _layer, _settings, _, *parts):
         return self.torch.cat(parts, 1)
 
+    def binaryCrossEntropy(self, _layer, settings, labels, x):
+        def by_channel(name):
+            weights = settings.get(name)
+            return weights and self.torch.tensor(weights).view(-1, *[1] * (x.dim() - 2))
+        return self.functional.binary_cross_entropy_with_logits(
+            x, labels.view(x.shape).float(), by_channel("classWeights"),
+            pos_weight=by_channel("positiveWeights"))
+
     def softmaxCrossEntropy(self, _layer, _settings, labels, x):
         return self.functional.cross_entropy(x if labels.dim() > 1 else x.flatten(1), labels)

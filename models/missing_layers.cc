@@ -40,9 +40,6 @@ constexpr MissingLayer kMissing[] = {
      "fully_connected for a product with weights, attention for products of activations"},
     {"identity noop dropoutidentity", "leave it out, and name the layer before it in inputs"},
     {"roipooling roialign nms nonmaxsuppression anchors", "detection cannot be expressed"},
-    {"bce binarycrossentropy bcewithlogits bcewithlogitsloss bceloss sigmoidcrossentropy",
-     "softmax_cross_entropy with 2 outputs; for several labels of a sample, sigmoid and "
-     "mean_squared_error"},
     {"l1 mae maeloss meanabsoluteerror",
      "huber with a small delta; mean_squared_error measures mean_absolute_error too"},
     {"hinge hingeloss", "softmax_cross_entropy"},

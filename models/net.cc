@@ -195,12 +195,13 @@ void Net::MakeTargets() {
   }
 }
 
-Status Net::CheckShares(const Field& field, std::span<const std::byte> bytes) const {
+Status Net::CheckProbabilities(const Field& field, std::span<const std::byte> bytes,
+                               const std::string& what) const {
   for (size_t i = 0; i * sizeof(float) < bytes.size(); ++i) {
     float share = 0;
     std::memcpy(&share, bytes.data() + i * sizeof(share), sizeof(share));
     if (share >= 0 && share <= 1) continue;
-    return InvalidArgument("the labels are numbers, so shares of the classes: that of sample " +
+    return InvalidArgument(what + ": that of sample " +
                            std::to_string(static_cast<int64_t>(i) / field.numbers()) +
                            " of the minibatch must be 0 .. 1, is " + std::to_string(share));
   }
@@ -261,13 +262,18 @@ Result<std::span<const std::byte>> Net::CheckedField(const SampleBatch& batch, s
     return bytes;
   }
   if (AreShares(*target, field)) {
-    KUMO_RETURN_IF_ERROR(CheckShares(field, bytes));
+    KUMO_RETURN_IF_ERROR(
+        CheckProbabilities(field, bytes, "the labels are numbers, so shares of the classes"));
     return bytes;
   }
   if (field.type == NumberType::kUint8) {
     const std::span numbers(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
     widened_[t].assign(numbers.begin(), numbers.end());
     bytes = std::as_bytes(std::span(widened_[t]));
+  }
+  if (target->probabilities) {
+    KUMO_RETURN_IF_ERROR(
+        CheckProbabilities(field, bytes, "field \"" + field.name + "\" is of numbers from 0 to 1"));
   }
   if (target->classes > 0) {
     KUMO_RETURN_IF_ERROR(

@@ -115,7 +115,8 @@ class Net {
   Status CheckLayout(const ParameterLayout& layout) const;
   // The field `wanted` among `fields`.
   Result<Taken> Take(const Fields& fields, const Field& wanted, const Target* target) const;
-  Status CheckShares(const Field& field, std::span<const std::byte> bytes) const;
+  Status CheckProbabilities(const Field& field, std::span<const std::byte> bytes,
+                            const std::string& what) const;
   Status CheckIntegers(const Field& field, std::span<const std::byte> bytes,
                        std::span<const int32_t> counts, int64_t below, int64_t ignored,
                        const std::string& what) const;

@@ -9,7 +9,7 @@ namespace kumo {
 std::string Target::ToString() const {
   const std::string of = ExtentsText(extents);
   const std::string what = list ? "a list of " : "";
-  if (classes == 0) return what + "numbers, " + of;
+  if (classes == 0) return what + (probabilities ? "numbers from 0 to 1, " : "numbers, ") + of;
   return what + std::to_string(classes) + " classes" +
          (extents.empty() ? "" : " at each of " + of) +
          (ignored < 0 ? "" : ", ignored " + std::to_string(ignored));

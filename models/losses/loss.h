@@ -24,12 +24,13 @@ struct Target {
   int64_t classes = 0;
   std::vector<int64_t> extents = {};  // of a list: those of an entry
   bool list = false;
-  bool shares = false;   // a share of each class (float32, classes x extents) is accepted too
-  int64_t ignored = -1;  // of classes: a number beside them, which counts nothing; -1: none
+  bool shares = false;         // a share of each class (float32, classes x extents) is accepted too
+  int64_t ignored = -1;        // of classes: a number beside them, which counts nothing; -1: none
+  bool probabilities = false;  // numbers lie between 0 and 1
 
   NumberType type() const { return classes > 0 ? NumberType::kInt32 : NumberType::kFloat32; }
   // "10 classes", "10 classes at each of 64", "numbers, 2x3", "a list of numbers, 4";
-  // "2 classes, ignored 255"
+  // "2 classes, ignored 255", "numbers from 0 to 1, 7"
   std::string ToString() const;
   bool operator==(const Target&) const = default;
 };

@@ -6,12 +6,14 @@
 #pragma once
 
 #include "models/kind_list.h"
+#include "models/losses/binary_cross_entropy/spec.h"
 #include "models/losses/difference_loss/spec.h"
 #include "models/losses/multibox/spec.h"
 #include "models/losses/softmax_cross_entropy/spec.h"
 
 #define KUMO_LOSSES(X)   \
   X(SoftmaxCrossEntropy) \
+  X(BinaryCrossEntropy)  \
   X(DifferenceLoss)      \
   X(Multibox)
 
