@@ -129,5 +129,15 @@ class TorchNetwork:
             x, labels.view(x.shape).float(), by_channel("classWeights"),
             pos_weight=by_channel("positiveWeights"))
 
+    def dice(self, _layer, settings, labels, x):
+        x = x.flatten(2) if x.dim() > 2 else x.unsqueeze(2)
+        sigmoid = settings.get("activation") == "SIGMOID"
+        p = x.sigmoid() if sigmoid else x.softmax(1)
+        y = labels.view(x.shape) if sigmoid else self.functional.one_hot(
+            labels.view(x.shape[0], -1), x.shape[1]).transpose(1, 2)
+        smooth = pair(settings, "smooth", 1)
+        overlap = (2 * (p * y).sum(2) + smooth) / (p.sum(2) + y.sum(2) + smooth)
+        return (1 - overlap).mean()
+
     def softmaxCrossEntropy(self, _layer, _settings, labels, x):
         return self.functional.cross_entropy(x if labels.dim() > 1 else x.flatten(1), labels)

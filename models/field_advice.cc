@@ -36,6 +36,8 @@ constexpr KnownName kFieldWords[] = {
     {"pad", "padding pads"},
     {"factor", "scale_factor upscale_factor scale scales block_size blocksize size"},
     {"interpolation", "mode method interp"},
+    {"activation", "sigmoid softmax mode"},
+    {"smooth", "smooth_nr smooth_dr eps"},
     {"output_pad", "output_padding adj"},
     {"ceil_mode", "ceil ceiling pooling_convention round_mode"},
     {"dilation", "dilations dilate dilation_rate"},

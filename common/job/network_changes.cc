@@ -79,6 +79,7 @@ void ClearTraining(model::Layer* layer) {
   if (layer->has_attention()) layer->mutable_attention()->clear_dropout();
   if (layer->has_softmax_cross_entropy()) layer->mutable_softmax_cross_entropy()->Clear();
   if (layer->has_binary_cross_entropy()) layer->mutable_binary_cross_entropy()->Clear();
+  if (layer->has_dice()) layer->mutable_dice()->Clear();
   if (layer->has_mean_squared_error()) layer->mutable_mean_squared_error()->Clear();
   if (layer->has_huber()) layer->mutable_huber()->Clear();
 }

@@ -7,6 +7,7 @@
 
 #include "models/kind_list.h"
 #include "models/losses/binary_cross_entropy/spec.h"
+#include "models/losses/dice/spec.h"
 #include "models/losses/difference_loss/spec.h"
 #include "models/losses/multibox/spec.h"
 #include "models/losses/softmax_cross_entropy/spec.h"
@@ -14,6 +15,7 @@
 #define KUMO_LOSSES(X)   \
   X(SoftmaxCrossEntropy) \
   X(BinaryCrossEntropy)  \
+  X(Dice)                \
   X(DifferenceLoss)      \
   X(Multibox)
 
