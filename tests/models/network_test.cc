@@ -44,6 +44,8 @@ INSTANTIATE_TEST_SUITE_P(Files, ZooTest,
                                          ZooCase{"imagenet_resnet18.pbtxt", 11689512, 102, 1000},
                                          ZooCase{"imagenet_resnet50.pbtxt", 25557032, 267, 1000},
                                          ZooCase{"imagenet_vgg16.pbtxt", 138357544, 32, 1000},
+                                         ZooCase{"voc_ssd300.pbtxt", 26285486, 71, 20},
+                                         ZooCase{"voc_ssd300_slim.pbtxt", 2271902, 71, 20},
                                          ZooCase{"char_gpt_small.pbtxt", 804096, 27, 65},
                                          ZooCase{"char_gpt.pbtxt", 10745088, 39, 65}),
                          [](const auto& tested) {
