@@ -353,8 +353,9 @@ int Main(const char* program, const std::vector<std::string>& args) {
   // A process that only uses or inspects a model has no worker name.
   const bool takes_part = !arguments.use.asked() && arguments.evaluate.empty() &&
                           !arguments.check && !arguments.memory && arguments.speed_s <= 0;
-  const ExitReporter exit_reporter(takes_part ? "kumo-worker " + arguments.name : "kumo-worker",
-                                   ExitReporter::DefaultTerminationLog());
+  const ExitReporter exit_reporter(
+      takes_part ? "kumo-worker " + arguments.name : ExitReporter::StartedAs("kumo-worker"),
+      ExitReporter::DefaultTerminationLog());
   EndWhenOutOfResources(exit_reporter);
   if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
   if (arguments.use.asked()) {

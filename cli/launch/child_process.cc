@@ -195,6 +195,7 @@ Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output) {
 int RunProgram(const ExitReporter& exit_reporter, std::vector<std::string> command) {
   ChildSpec spec;
   spec.command = std::move(command);
+  spec.environment = {{"KUMO_STARTED_AS", exit_reporter.program()}};
   std::fflush(stdout);  // this process's output comes first
   const Result<ChildEnd> end = RunChild(spec, nullptr);
   return end.ok() ? end->code : exit_reporter.Report(end.status());

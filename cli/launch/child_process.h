@@ -61,7 +61,8 @@ Result<pid_t> StartChild(const ChildSpec& spec);
 // is null.
 Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output);
 
-// Runs the program on this process's streams. Returns its exit code, or reports a failed start.
+// Runs the program on this process's streams; its report of an error begins as this process's
+// would. Returns its exit code, or reports a failed start.
 int RunProgram(const ExitReporter& exit_reporter, std::vector<std::string> command);
 
 // The error of a program that failed, with the status code behind its exit code: the last line of

@@ -187,6 +187,7 @@ class ImportTest(unittest.TestCase):
                 (["import", "model.onnx", "--network", "b.pbtxt", "--weights", "b.bin"], 78, ".safetensors")):
             ended = self.kumo(*arguments, expect=code)
             self.assertIn(said, ended.stderr)
+            self.assertTrue(ended.stderr.startswith("kumo import: "), ended.stderr)
             self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
             self.assertEqual(ended.stdout, "")
         self.assertFalse((self.folder / "b.pbtxt").exists())

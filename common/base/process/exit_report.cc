@@ -96,6 +96,11 @@ std::string ExitReporter::DefaultTerminationLog() {
   return access(kKubernetesLog, W_OK) == 0 ? kKubernetesLog : "";
 }
 
+std::string ExitReporter::StartedAs(const std::string& program) {
+  const char* named = std::getenv("KUMO_STARTED_AS");
+  return named != nullptr ? named : program;
+}
+
 std::string ExitReporter::LineOf(const std::string& words) const {
   return program_ + ": " + OneLine(words) + "\n";
 }

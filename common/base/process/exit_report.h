@@ -47,6 +47,11 @@ class ExitReporter {
   // The environment variable KUMO_TERMINATION_LOG (set by `kumo launch`), otherwise
   // /dev/termination-log if it exists, otherwise "". Called by main.
   static std::string DefaultTerminationLog();
+  // The prefix for a program that a command may run in its place: the environment variable
+  // KUMO_STARTED_AS ("kumo import"), otherwise `program`. Called by main.
+  static std::string StartedAs(const std::string& program);
+
+  const std::string& program() const { return program_; }
 
   // Writes `words` (line breaks become "; ") and returns the exit code for main. Writes nothing for
   // kDone with empty words. Errors of the termination log are ignored.

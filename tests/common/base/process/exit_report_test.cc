@@ -71,6 +71,13 @@ TEST_F(ExitReporterTest, OnATerminalTheLineIsBrokenAndInTheLogItIsNot) {
   EXPECT_EQ(Read(log_), "kumo: one two three four five\n");
 }
 
+TEST_F(ExitReporterTest, AProgramThatACommandRunsHasTheCommandsName) {
+  EXPECT_EQ(ExitReporter::StartedAs("kumo-worker"), "kumo-worker");
+  setenv("KUMO_STARTED_AS", "kumo import", 1);
+  EXPECT_EQ(ExitReporter::StartedAs("kumo-worker"), "kumo import");
+  unsetenv("KUMO_STARTED_AS");
+}
+
 TEST_F(ExitReporterTest, SuccessSaysNothing) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(ExitReporter("kumo", log_).Report(OkStatus()), 0);
