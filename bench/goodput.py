@@ -2,8 +2,8 @@
 """Goodput under kills: the useful speed of a job of Python workers while one of its processes is killed
 every minute, beside PyTorch DDP below torchrun, which starts all ranks again from their last checkpoint.
 
-Kumo: two workers of goodput_program.py and two servers with cluster.replicas=2 and
-cluster.suspect_after_s=3, in blocks of 50 minibatches; SIGKILL goes to a worker and to a server in turn,
+Kumo: two workers of goodput_program.py and two servers with cluster.replicas=2,
+in blocks of 50 minibatches; SIGKILL goes to a worker and to a server in turn,
 server 0 included. DDP: two ranks of the same model over gloo, a checkpoint every --checkpoint-steps steps;
 SIGKILL goes to the ranks in turn.
 Each side first runs undisturbed for --undisturbed minutes, which gives its own full speed.
@@ -120,7 +120,7 @@ class Kumo(Side):
         (self.folder / "job.conf").write_text(
             f"[job]\nepochs = 100000\n[worker]\ncommand = \"'{self.python}' '{PROGRAM}'\"\n"
             f"[sync]\nmode = block\npartitions = {PARTITIONS}\nminibatch = {MINIBATCH}\nblock = {BLOCK}\n"
-            "warmup_samples = 0\npush_codec = 1bit\n[cluster]\nreplicas = 2\nsuspect_after_s = 3\n"
+            "warmup_samples = 0\npush_codec = 1bit\n[cluster]\nreplicas = 2\n"
             f"[output]\ndirectory = out\ninterval_s = {LOOK_S}\ntensorboard = false\n")
         return [self.bin / "kumo", "launch", "job.conf", "--workers", "2", "--servers", "2",
                 "--max-restarts", "100000"]

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -121,13 +122,13 @@ Result<std::unique_ptr<ZmqLink>> ZmqLink::Listen(void* context, const ZmqTranspo
       link->pending_ = std::make_unique<PendingConnections>(
           [guard = link->guard_.get()](int fd) { guard->Cut(fd); });
     }
-    if (Status watched = link->Watch(context, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED);
-        !watched.ok()) {
-      close(listening_fd);
-      return watched;
-    }
   } else {
     KUMO_RETURN_IF_ERROR(CheckIpcFree(address));
+  }
+  if (Status watched = link->Watch(context, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED);
+      !watched.ok()) {
+    if (listening_fd >= 0) close(listening_fd);
+    return watched;
   }
   const std::string where = link->address_.ToString();
   if (zmq_bind(raw, where.c_str()) != 0) {
@@ -178,7 +179,10 @@ Result<std::unique_ptr<ZmqLink>> ZmqLink::Connect(void* context, const ZmqTransp
 }
 
 Status ZmqLink::Watch(void* context, int events) {
-  const std::string endpoint = "inproc://monitor-of-" + peer_;
+  // libzmq frees an endpoint some time after its socket was closed: a link that is made after one
+  // that failed needs another.
+  static std::atomic<uint64_t> endpoints{0};
+  const std::string endpoint = "inproc://monitor-" + std::to_string(++endpoints);
   ZmqSocket monitor(zmq_socket(context, ZMQ_PAIR));
   if (monitor == nullptr) return ZmqError("cannot create a ZeroMQ socket");
   // Unlimited queue, so that the I/O thread never blocks on a busy loop thread; events are as rare
@@ -232,8 +236,14 @@ bool ZmqLink::Receive(Arrived* arrived) {
 }
 
 void ZmqLink::Know(ZmqFrame* frame, Arrived* arrived) {
-  if (guard_ == nullptr) return;
   const int fd = zmq_msg_get(frame->get(), ZMQ_SRCFD);
+  if (fd >= 0 && !speakers_.Knows(fd, arrived->routing_id)) {
+    // The connection's beginning, and the end of another one with this descriptor, are reported by
+    // now.
+    HandleEvents({});
+    arrived->late = !speakers_.Spoke(fd, arrived->routing_id);
+  }
+  if (guard_ == nullptr) return;
   // The routing id came when the connection was made; it is not among the bytes received since.
   guard_->Delivered(fd, frame->bytes().size());
   if (!wants_keys()) return;
@@ -284,11 +294,13 @@ void ZmqLink::HandleEvent(int event, int value,
                           const std::function<void(const PeerName& peer)>& on_connected) {
   switch (event) {
     case ZMQ_EVENT_ACCEPTED:
-      guard_->Accepted(value);
+      speakers_.Accepted(value);
+      if (guard_ != nullptr) guard_->Accepted(value);
       if (wants_keys()) pending_->Accepted(value);
       break;
     case ZMQ_EVENT_DISCONNECTED:
-      guard_->Closed(value);
+      speakers_.Closed(value);
+      if (guard_ != nullptr) guard_->Closed(value);
       if (wants_keys()) pending_->Closed(value);
       break;
     case ZMQ_EVENT_CONNECTED:

@@ -12,12 +12,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/transport/connection_guards.h"
 #include "common/transport/message.h"
+#include "common/transport/speakers.h"
 #include "common/transport/transport_options.h"
 #include "common/transport/zmq_handles.h"
 
@@ -60,11 +62,14 @@ class ZmqLink {
     std::string names;       // that the connection's key allows (KeyHolder::Names); "" without key
     std::array<Payload, kFrames + 1> frames;  // one more, to detect too many
     size_t count = 0;
-    size_t bytes = 0;  // of all frames
+    size_t bytes = 0;   // of all frames
+    bool late = false;  // the connection has ended, if it listens
     std::span<const Payload> all() const { return {frames.data(), count}; }
   };
   // Returns false if there is no message.
   bool Receive(Arrived* arrived);
+  // Routing ids whose connection has ended since the last call, if it listens.
+  std::vector<std::string> TakeGone() { return speakers_.TakeGone(); }
 
   // Handles the monitor's events. on_connected: the peer can be sent to (again).
   void HandleEvents(const std::function<void(const PeerName& peer)>& on_connected);
@@ -79,7 +84,7 @@ class ZmqLink {
   Status Watch(void* context, int events);
   void HandleEvent(int event, int value,
                    const std::function<void(const PeerName& peer)>& on_connected);
-  // Notes the key and the bytes of a frame's connection.
+  // Notes the process, the key and the bytes of a frame's connection.
   void Know(ZmqFrame* frame, Arrived* arrived);
   // Connects anew at the time of connect_again_.
   void ConnectAgain();
@@ -94,6 +99,7 @@ class ZmqLink {
   SharedKeys keys_;  // if it connects; null: none
   std::unique_ptr<BacklogGuard> guard_;
   std::unique_ptr<PendingConnections> pending_;
+  Speakers speakers_;  // if it listens
   SteadyClock clock_;
   // If it connects: ConnectAgain, for what libzmq does not retry. A handshake that failed: another
   // process may be at the address later. A name without an address of the family that was tried:

@@ -173,9 +173,23 @@ int ZmqTransport::Poll(TimeUs timeout_us, const MessageHandler& on_message) {
   poller_->ServeDescriptors();
   // An index loop, because handlers may connect to more peers.
   for (size_t i = 0; i < links_.size(); ++i) links_[i]->HandleEvents(on_connected_);
+  ReportGone();
   if (keys_ != nullptr) keys_->Serve(clock_.NowUs(), &refusals_);
   if (router_ != nullptr) counters_.connections_refused = router_->refused_connections();
   return Drain(on_message);
+}
+
+// Only the process that holds a name speaks for the name.
+void ZmqTransport::ReportGone() {
+  if (router_ == nullptr) return;
+  for (const std::string& routing_id : router_->TakeGone()) {
+    const std::optional<PeerName> name = NameIn(routing_id);
+    const std::string* const holder = name ? names_.Find(*name) : nullptr;
+    if (holder == nullptr || *holder != routing_id) continue;
+    if (gone_.size() >= PeerNames::kMostNames) gone_.clear();
+    gone_.insert(*name);
+    if (on_peer_connection_) on_peer_connection_(*name, false);
+  }
 }
 
 void ZmqTransport::WaitForEvents(TimeUs timeout_us) {
@@ -224,6 +238,9 @@ bool ZmqTransport::ReceiveOne(ZmqLink* link, const MessageHandler& on_message, i
   } else if (*message) {
     counters_.Taken((*message)->header.type(), arrived.bytes);
     ++*handled;
+    if (!arrived.late && gone_.erase(from) > 0 && on_peer_connection_) {
+      on_peer_connection_(from, true);
+    }
     on_message(from, std::move(**message));
   }
   return true;

@@ -37,6 +37,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,7 @@ class ZmqTransport {
  public:
   using MessageHandler = std::function<void(const PeerName& from, Message message)>;
   using ConnectedHandler = std::function<void(const PeerName& peer)>;
+  using PeerConnectionHandler = std::function<void(const PeerName& peer, bool connected)>;
 
   // InvalidArgument for an invalid name; FailedPrecondition or ResourceExhausted if there are
   // too few descriptors or threads for ZeroMQ; Internal if it cannot start otherwise.
@@ -78,6 +80,11 @@ class ZmqTransport {
   Status Connect(const PeerName& peer, std::string_view address);
   // handler: called from Poll each time a peer of Connect can be sent to (again).
   void OnConnected(ConnectedHandler handler) { on_connected_ = std::move(handler); }
+
+  // handler: called from Poll when the connection of a process that has spoken to the listening
+  // socket has ended (connected is false), and when that process speaks over a new one (true). The
+  // kernel closes the connections of a process that is killed; a machine that vanishes closes none.
+  void OnPeerConnection(PeerConnectionHandler handler) { on_peer_connection_ = std::move(handler); }
 
   // Sends a message; sets its header's protocol, job, payload_bytes and, depending on `checksums`,
   // payload_crc32c. Unavailable: the peer is not connected or its queue is full; nothing was sent,
@@ -112,6 +119,7 @@ class ZmqTransport {
   // Sends a header of the transport itself to a connection of the ROUTER, unless its queue is full.
   // Returns false if the connection is gone.
   bool SendToConnection(const std::string& routing_id, wire::Header header);
+  void ReportGone();
   void WaitForEvents(TimeUs timeout_us);
   int Drain(const MessageHandler& on_message);
   // Returns false if the socket has no message.
@@ -135,6 +143,8 @@ class ZmqTransport {
   SendQueues queues_;
   std::string header_frame_;  // reused by Send
   ConnectedHandler on_connected_;
+  PeerConnectionHandler on_peer_connection_;
+  std::unordered_set<PeerName> gone_;  // reported so; at most PeerNames::kMostNames
   SteadyClock clock_;
   RefusalLog refusals_;
   TransportCounters counters_;

@@ -48,6 +48,9 @@ class Coordinator : public Role {
                        StepContext* context) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, StepContext* context) override;
   void OnHeard(const PeerName& from, TimeUs now) override { job_.membership.OnHeard(from, now); }
+  void OnPeerConnection(const PeerName& peer, bool connected, TimeUs now) override {
+    job_.membership.OnPeerConnection(peer, connected, now);
+  }
   Directive OnVersion(int64_t version, const MetricSums& metrics, StepContext* context) override;
   void TakeOver(int64_t version, const Directive& directive, StepContext* context) override;
   void OnDiskAnswer(const DiskAnswer& answer, StepContext* context) override {

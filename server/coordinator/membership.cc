@@ -17,6 +17,9 @@ constexpr size_t kMaxWorkers = 4096;
 constexpr size_t kLongestText = 1000;
 // Time to reconnect after a connection was lost, until both ends have noticed.
 constexpr TimeUs kReconnecting = 5 * kSecond;
+// Time for a worker whose connection was closed to connect anew: it tries after 50 ms, and again
+// with growing pauses. A worker that is killed does not.
+constexpr TimeUs kConnectingAnew = kSecond;
 // Missing heartbeats after which a process is called silent.
 constexpr double kMissingHeartbeats = 3;
 
@@ -154,8 +157,16 @@ std::optional<TimeUs> MemberTable::Silence(TimeUs seen, TimeUs now) const {
   return now - seen;
 }
 
+std::optional<TimeUs> MemberTable::Silence(const WorkerMember& worker, TimeUs now) const {
+  if (worker.unconnected_since) return now - std::min(worker.seen, *worker.unconnected_since);
+  return Silence(worker.seen, now);
+}
+
 void MemberTable::ForgiveSilence(TimeUs now) {
-  for (auto& [peer, worker] : workers) worker.seen = now;
+  for (auto& [peer, worker] : workers) {
+    worker.seen = now;
+    if (worker.unconnected_since) worker.unconnected_since = now;
+  }
   for (ServerMember& server : servers) server.seen = now;
 }
 
@@ -166,6 +177,15 @@ std::vector<PeerName> MemberTable::SilentWorkers(TimeUs now, TimeUs limit) const
     if (silent_too_long || Buggify(RareWay::kSuspectedEarly)) silent.push_back(peer);
   }
   return silent;
+}
+
+std::vector<PeerName> MemberTable::UnconnectedWorkers(TimeUs now, TimeUs limit) const {
+  std::vector<PeerName> unconnected;
+  for (const auto& [peer, worker] : workers) {
+    const std::optional<TimeUs> since = worker.unconnected_since;
+    if (since && now - *since > limit) unconnected.push_back(peer);
+  }
+  return unconnected;
 }
 
 std::optional<int> MemberTable::CutOffFrom(const WorkerMember& worker, TimeUs now,
@@ -222,7 +242,7 @@ std::string MemberTable::WaitsForPartitions(TimeUs now, const LeaseTable& leases
                                   : "the evaluation of partition " + std::to_string(partition);
   const WorkerMember* const worker = Find(leases.leases()[partition].worker);
   if (!worker) return text + " (nobody's)";
-  if (const auto silence = Silence(worker->seen, now)) {
+  if (const auto silence = Silence(*worker, now)) {
     return text + " (" + worker->Name() + ", silent for " + InWholeSeconds(*silence) + ")";
   }
   return text + " (" + worker->Name() + ", seen " + InWholeSeconds(now - worker->seen) +
@@ -235,7 +255,7 @@ void MemberTable::Describe(TimeUs now, const LeaseTable& leases, wire::JobStatus
     w->set_name(worker.hello.name());
     w->set_host(worker.hello.host());
     w->set_seen_seconds_ago(ToSeconds(now - worker.seen));
-    if (const auto silence = Silence(worker.seen, now)) w->set_silent_seconds(ToSeconds(*silence));
+    if (const auto silence = Silence(worker, now)) w->set_silent_seconds(ToSeconds(*silence));
     *w->mutable_report() = worker.report;
     if (worker.samples_per_second) w->set_samples_per_second(*worker.samples_per_second);
     w->mutable_report()->clear_partitions();
@@ -374,6 +394,12 @@ void MembershipTracker::OnHeard(const PeerName& from, TimeUs now) {
   if (WorkerMember* const worker = members_.Find(from)) worker->seen = now;
 }
 
+void MembershipTracker::OnPeerConnection(const PeerName& from, bool connected, TimeUs now) {
+  WorkerMember* const worker = members_.Find(from);
+  if (worker == nullptr) return;
+  worker->unconnected_since = connected ? std::nullopt : std::optional(now);
+}
+
 // A server that is not ready has lost its shard, unless it is recovering: then it may still get the
 // shard from the next server, and says `lost` if it cannot.
 MemberEvent MembershipTracker::OnServerReport(int index, const wire::ServerReport& report,
@@ -435,21 +461,24 @@ void MembershipTracker::Listen(TimeUs passed, TimeUs now) {
 
 std::optional<MemberEvent> MembershipTracker::Next(TimeUs now) {
   if (alone_) return std::nullopt;
-  const std::vector<PeerName> silent = members_.SilentWorkers(now, suspect_after_);
-  if (!silent.empty()) {
-    MemberEvent gone = EventOf(MemberEvent::Kind::kGone, silent[0], *members_.Find(silent[0]),
-                               "silent for " + InWholeSeconds(suspect_after_));
-    if (members_.given_up.size() < kMaxWorkers) {
-      members_.given_up[gone.peer] = members_.Find(gone.peer)->hello.name();
-    }
-    members_.workers.erase(gone.peer);
-    return gone;
-  }
+  const TimeUs patience = std::min(kConnectingAnew, suspect_after_);
+  const auto unconnected = members_.UnconnectedWorkers(now, patience);
+  if (!unconnected.empty()) return GiveUp(unconnected[0], "its connection was closed");
+  const auto silent = members_.SilentWorkers(now, suspect_after_);
+  if (!silent.empty()) return GiveUp(silent[0], "silent for " + InWholeSeconds(suspect_after_));
   if (std::optional<MemberEvent> cut = NextCut(now)) return cut;
   // The weights of a silent server may still be there: the job waits until it is back, or started
   // again.
   MarkSilentServers(now);
   return std::nullopt;
+}
+
+MemberEvent MembershipTracker::GiveUp(const PeerName& peer, std::string why) {
+  const WorkerMember& worker = *members_.Find(peer);
+  MemberEvent gone = EventOf(MemberEvent::Kind::kGone, peer, worker, std::move(why));
+  if (members_.given_up.size() < kMaxWorkers) members_.given_up[peer] = worker.hello.name();
+  members_.workers.erase(peer);
+  return gone;
 }
 
 // A worker is cut off if it does not hear a server that the coordinator hears: its contributions do

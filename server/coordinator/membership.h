@@ -10,7 +10,8 @@
 // - One process per name. A process that joins under the name of a worker, or at the index of a
 //   server, replaces the former process; the former one is refused from then on. Of two processes
 //   on one machine the later one wins, also if its hello arrives first.
-// - A silent worker is given up; its partitions are computed by others. A silent server is waited
+// - A silent worker is given up; its partitions are computed by others. So is a worker whose
+//   connection was closed and that does not connect anew: it was killed. A silent server is waited
 //   for, since its weights may still be there.
 // - A coordinator that was itself stalled, or that hears no process at all, suspends failure
 //   detection: the fault may be its own.
@@ -52,6 +53,8 @@ struct WorkerMember {
   double block_ms = 0;  // smoothed time of a block; 0: not known yet
   bool leaving = false;
   bool cut_off = false;  // does not reach a server that the coordinator hears
+  // Its connection to server 0 has ended then, and there is no other one.
+  std::optional<TimeUs> unconnected_since;
 
   // "worker-1 on alpha"
   std::string Name() const { return hello.name() + " on " + hello.host(); }
@@ -113,9 +116,13 @@ class MemberTable {
   // How long a process has been silent that was last heard at `seen`; nullopt unless several
   // heartbeats are missing. Shorter than cluster.suspect_after_s.
   std::optional<TimeUs> Silence(TimeUs seen, TimeUs now) const;
+  // Likewise of a worker; one without a connection is silent at once.
+  std::optional<TimeUs> Silence(const WorkerMember& worker, TimeUs now) const;
   // Restarts the silence of every member.
   void ForgiveSilence(TimeUs now);
   std::vector<PeerName> SilentWorkers(TimeUs now, TimeUs limit) const;
+  // Workers whose connection ended longer ago than the limit, and that have not made another one.
+  std::vector<PeerName> UnconnectedWorkers(TimeUs now, TimeUs limit) const;
   // A server that the worker does not hear although the coordinator does; nullopt if there is none.
   std::optional<int> CutOffFrom(const WorkerMember& worker, TimeUs now, TimeUs limit) const;
   // Every worker, and every other server that has joined, has said goodbye. False while a worker is
@@ -188,6 +195,8 @@ class MembershipTracker {
 
   // A worker has sent something.
   void OnHeard(const PeerName& from, TimeUs now);
+  // A worker's connection has ended, or the worker is heard over a new one.
+  void OnPeerConnection(const PeerName& from, bool connected, TimeUs now);
   // Time has `passed` since the last call: decides whether silence counts.
   void Listen(TimeUs passed, TimeUs now);
   // The next worker that is gone, cut off, or not cut off any more; nullopt if there are no more.
@@ -211,6 +220,7 @@ class MembershipTracker {
   MemberEvent OnServerReport(int server, const wire::ServerReport& report, TimeUs now);
   Result<std::optional<MemberEvent>> ReplaceServer(const wire::Hello& hello);
   // The next worker that is cut off from a server, or no longer is.
+  MemberEvent GiveUp(const PeerName& peer, std::string why);
   std::optional<MemberEvent> NextCut(TimeUs now);
   void MarkSilentServers(TimeUs now);
 

@@ -45,6 +45,7 @@ class Follower : public Role {
   Status OnMessage(const PeerName& from, const wire::Header& header, StepContext* context) override;
   void RequestStop(const ShardStatus& status, StepContext* context) override;
   TimeUs Tick(const ShardStatus& status, StepContext* context) override;
+  void OnPeerConnection(const PeerName&, bool, TimeUs) override {}
   // True until the peer has been silent for twice cluster.suspect_after_s.
   void OnHeard(const PeerName&, TimeUs) override {}
   bool Knows(const PeerName& peer, TimeUs seen, TimeUs now) const override;

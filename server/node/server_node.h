@@ -54,6 +54,10 @@ class ServerNode {
   ServerNode(ServerNodeSettings settings, TimeUs now);
 
   ServerActions OnMessage(const PeerName& from, const Message& message, TimeUs now);
+  // The connection of a peer to this server has ended, or the peer is heard over a new one.
+  void OnPeerConnection(const PeerName& peer, bool connected, TimeUs now) {
+    role_->OnPeerConnection(peer, connected, now);
+  }
   ServerActions OnComputed(const ChunkWork& work, TimeUs now);
   // Answers to the actions of a generation; answers of a generation that is over have no effect.
   ServerActions OnSaved(uint32_t generation, int64_t version, int attempt,

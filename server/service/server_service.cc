@@ -84,6 +84,9 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
       disk_(files, settings.experiment),
       arithmetic_(settings.experiment.cluster.server_threads) {
   transport_->AddFd(stops_->fd(), [this] { OnSignals(); });
+  transport_->OnPeerConnection([this](const PeerName& peer, bool connected) {
+    node_.OnPeerConnection(peer, connected, clock_->NowUs());
+  });
   const auto send = [this](const PeerName& to, Message message) {
     return transport_->Send(to, std::move(message));
   };

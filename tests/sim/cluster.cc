@@ -25,6 +25,7 @@ namespace kumo::sim {
 namespace {
 
 constexpr TimeUs kRestartWithin = 3 * kSecond;
+constexpr TimeUs kConnectsWithin = 2 * kSecond;
 
 // Fields with texts for people. The other strings are names, which count.
 constexpr std::string_view kTexts[] = {"experiment_text", "failure", "reason", "state",
@@ -239,7 +240,30 @@ void Cluster::KillWorker(int index) {
   worker->alive = false;
   workers_.erase(name->second);
   worker_names_.erase(name);
+  if (settings_.faults.closes) ReportConnection(worker->session->peer_name(), false);
   if (restart) RestartWorkerLater(index, worker->incarnation + 1);
+}
+
+// Server 0's transport sees the end of a connection, or another connection.
+void Cluster::ReportConnection(const PeerName& worker, bool connected) {
+  const auto server = servers_[0];
+  At(now_ + settings_.faults.latency, [this, server, worker, connected] {
+    In(server, [this, server, worker, connected] {
+      if (server->node) server->node->OnPeerConnection(worker, connected, Now(*server));
+    });
+  });
+}
+
+void Cluster::ResetConnection(int index) {
+  const auto name = worker_names_.find(index);
+  if (name == worker_names_.end()) return;
+  const auto worker = workers_.at(name->second);
+  ReportConnection(name->second, false);
+  At(now_ + RandomTime(kConnectsWithin), [this, worker] {
+    if (!worker->alive) return;
+    ReportConnection(worker->session->peer_name(), true);
+    In(worker, [this, worker] { Perform(worker, worker->session->OnConnected(0, Now(*worker))); });
+  });
 }
 
 void Cluster::RestartWorkerLater(int index, uint64_t incarnation) {
@@ -332,6 +356,8 @@ void Cluster::PlanFaults() {
   plan(faults.cuts, [this] { Cut(RandomProcess()); });
   plan(faults.links, [this] { CutLink(); });
   plan(faults.disk_losses, [this] { LoseDisk(); });
+  plan(faults.resets,
+       [this, workers] { ResetConnection(static_cast<int>(rng_.NextBelow(workers))); });
 }
 
 // --- Time.

@@ -38,6 +38,8 @@ struct Faults {
   TimeUs jitter = 0;     // up to so much more: messages overtake each other
   int kills = 0;         // workers killed at random moments
   double restart = 0;    // share of killed workers that come back under their name
+  bool closes = false;   // a killed worker's connections are closed
+  int resets = 0;        // of a worker's connection to server 0, which it makes anew after a while
   TimeUs kill_within = 5 * kSecond;
   int server_kills = 0;   // servers, server 0 among them, killed at random moments; they come back
   int leaves = 0;         // workers told to leave; one that has left comes back
@@ -172,6 +174,8 @@ class Cluster {
   void ForgetPoints(int64_t version);
   void StartWorker(int index, uint64_t incarnation);
   void KillWorker(int index);
+  void ReportConnection(const PeerName& worker, bool connected);
+  void ResetConnection(int index);
   void KillServer(int index);
   void Leave(int index);
   void LeaveServer(int index);

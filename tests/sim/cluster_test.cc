@@ -101,6 +101,34 @@ TEST(Cluster, AWorkerThatDiesIsReplacedByTheOthers) {
   EXPECT_EQ(Bits(result.weights), Bits(reference.weights));
 }
 
+// Silence would cost ten minutes.
+TEST(Cluster, AWorkerThatIsKilledIsReplacedSinceItsConnectionsAreClosed) {
+  SimSettings settings = SmallJob();
+  settings.experiment.job.epochs = 20;
+  settings.experiment.cluster.suspect_after_s = 600;
+  const SimResult reference = RunJob(settings);
+  settings.faults.kills = 1;
+  settings.faults.closes = true;
+  settings.faults.kill_within = 300 * kMillisecond;
+  const SimResult result = RunJob(settings);
+  ExpectFinished(result);
+  EXPECT_EQ(Bits(result.weights), Bits(reference.weights));
+  EXPECT_LT(result.done, 2 * reference.done + 2 * kSecond);
+}
+
+TEST(Cluster, AConnectionThatIsMadeAnewCostsNoBit) {
+  SimSettings settings = SmallJob();
+  settings.experiment.job.epochs = 20;
+  const SimResult reference = RunJob(settings);
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    settings.seed = seed;
+    settings.faults.resets = 5;
+    const SimResult result = RunJob(settings);
+    ExpectFinished(result);
+    EXPECT_EQ(Bits(result.weights), Bits(reference.weights));
+  }
+}
+
 TEST(Cluster, AWorkerThatComesBackGetsPartitionsAgain) {
   SimSettings settings = SmallJob();
   settings.experiment.job.epochs = 40;
@@ -340,13 +368,14 @@ TEST(Cluster, AJobWhoseProcessesAllStopForLongerThanAllTimeoutsGoesOn) {
   }
 }
 
-// Without workers the job saves its last rounds before it ends.
+// Without workers the job saves its last rounds before it ends. (It does not if they die with a
+// contribution half pushed; when these die, none is.)
 TEST(Cluster, AJobThatAllWorkersHaveLeftForGoodEndsWithACheckpoint) {
   SimSettings settings = SmallJob();
   settings.experiment.job.epochs = 10;
   settings.experiment.cluster.stall_timeout_s = 30;
   const SimResult reference = RunJob(settings);
-  settings.all_workers_die_at = 700 * kMillisecond;
+  settings.all_workers_die_at = 730 * kMillisecond;
   Disk disk;
   const SimResult first = RunJob(settings, &disk);
   EXPECT_EQ(first.status.code(), StatusCode::kUnavailable);

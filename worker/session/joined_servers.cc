@@ -74,6 +74,8 @@ void JoinedServers::OnForgotten(int server) {
 
 void JoinedServers::OnConnected(int server, TimeUs now) {
   if (!servers_[server].welcomed) servers_[server].next_hello = now;
+  // Server 0 counts a worker as lost that does not speak soon after its connection was closed.
+  if (server == 0 && joined()) next_heartbeat_ = now;
 }
 
 Message JoinedServers::Greeting(int server, TimeUs now) {

@@ -39,6 +39,8 @@ struct Node {
   explicit Node(const std::string& name) : Node(TestOptions(name)) {}
   explicit Node(ZmqTransportOptions options) : transport(MakeTransport(std::move(options))) {
     transport->OnConnected([this](const PeerName& peer) { connected.push_back(peer); });
+    transport->OnPeerConnection(
+        [this](const PeerName& peer, bool is_there) { (is_there ? back : gone).push_back(peer); });
   }
 
   int Poll(TimeUs timeout_us) {
@@ -50,6 +52,7 @@ struct Node {
   std::unique_ptr<ZmqTransport> transport;
   std::vector<std::pair<PeerName, Message>> received;
   std::vector<PeerName> connected;
+  std::vector<PeerName> gone, back;  // peers of the listening socket
 };
 
 // Polls the nodes in turn until `done` holds; false when it never did.

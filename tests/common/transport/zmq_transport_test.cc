@@ -17,7 +17,9 @@
 namespace kumo {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // A server on a free address of each kind.
 class ZmqTransportTest : public ::testing::TestWithParam<std::string> {
@@ -195,6 +197,50 @@ TEST_P(ZmqTransportTest, APeerThatLeftBecomesUnavailable) {
   EXPECT_TRUE(RunUntil({&server}, [&] {
     return server.transport->Send("worker/a/1", MakeMessage(1)).code() == StatusCode::kUnavailable;
   }));
+}
+
+TEST_P(ZmqTransportTest, TheEndOfAPeersConnectionIsReported) {
+  Node server("server/0");
+  Node a("worker/a/1");
+  Node b("worker/b/1");
+  Start(server, {&a, &b});
+  for (Node* node : {&a, &b}) {
+    ASSERT_TRUE(SendSoon(*node, "server/0", MakeMessage(1), {&server, &a, &b}));
+  }
+  ASSERT_TRUE(RunUntil({&server, &a, &b}, [&] { return server.received.size() == 2; }));
+  EXPECT_THAT(server.gone, IsEmpty());
+  // Messages of before, which are delivered after the end, are no sign of life.
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(a.transport->Send("server/0", MakeMessage(i)).ok());
+  usleep(100'000);  // the kernel has them
+  a.transport.reset();
+  ASSERT_TRUE(RunUntil({&server, &b}, [&] { return !server.gone.empty(); }));
+  for (int i = 0; i < 20; ++i) server.Poll(kMillisecond);
+  EXPECT_THAT(server.gone, ElementsAre("worker/a/1"));
+  EXPECT_THAT(server.back, IsEmpty());
+}
+
+// Ends all connections of this process, as a box on the way may.
+void CutAllConnections() {
+  for (int fd = 3; fd < 1024; ++fd) {
+    sockaddr_storage peer{};
+    socklen_t length = sizeof peer;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0) shutdown(fd, SHUT_RDWR);
+  }
+}
+
+TEST_P(ZmqTransportTest, APeerThatConnectsAnewIsReportedBack) {
+  Node server("server/0");
+  Node worker("worker/a/1");
+  Start(server, {&worker});
+  ASSERT_TRUE(SendSoon(worker, "server/0", MakeMessage(1), {&server, &worker}));
+  ASSERT_TRUE(RunUntil({&server, &worker}, [&] { return server.received.size() == 1; }));
+  CutAllConnections();
+  ASSERT_TRUE(RunUntil({&server, &worker}, [&] {
+    (void)worker.transport->Send("server/0", MakeMessage(2));
+    return !server.back.empty();
+  }));
+  EXPECT_THAT(server.gone, ElementsAre("worker/a/1"));
+  EXPECT_THAT(server.back, ElementsAre("worker/a/1"));
 }
 
 TEST_P(ZmqTransportTest, NothingIsKeptForAServerThatIsNotThere) {

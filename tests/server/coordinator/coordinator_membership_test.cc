@@ -109,6 +109,33 @@ TEST(Coordinator, ASilentWorkerIsLostAndHasToJoinAgain) {
   EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::HEARTBEAT_REPLY);
 }
 
+// cluster.suspect_after_s is 10. The connections of a process that is killed are closed.
+TEST(Coordinator, AWorkerWhoseConnectionWasClosedIsLostUnlessItConnectsAnew) {
+  for (const bool connects : {false, true}) {
+    Fleet fleet = Training(SmallJob(), 1, 2);
+    fleet.coordinator->OnPeerConnection("worker/b/1", false, fleet.now);
+    fleet.coordinator->OnPeerConnection("worker/nobody/1", false, fleet.now);
+    fleet.coordinator->OnHeard("worker/b/1", fleet.now);  // it said that before
+    fleet.Tick(900 * kMillisecond);
+    EXPECT_LT(Leases(fleet.Heartbeat("worker/a/1")).size(), 3u);
+    if (connects) fleet.coordinator->OnPeerConnection("worker/b/1", true, fleet.now);
+    fleet.Tick(200 * kMillisecond);
+    EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")).size() == 3u, !connects);
+    const wire::Type answer = connects ? wire::HEARTBEAT_REPLY : wire::GONE;
+    EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), answer);
+  }
+}
+
+TEST(Coordinator, AServer0ThatWasStalledGivesWorkersTimeToConnectAnew) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  fleet.coordinator->OnPeerConnection("worker/b/1", false, fleet.now);
+  fleet.Tick(6 * kSecond);
+  EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::HEARTBEAT_REPLY);
+  fleet.Tick();
+  fleet.Tick(kSecond + 100 * kMillisecond);
+  EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::GONE);
+}
+
 // On a slow network its heartbeats wait behind what it pushes.
 TEST(Coordinator, AWorkerOfWhichSomethingIsHeardIsNotSilent) {
   Fleet fleet = Training(SmallJob(), 1, 2);

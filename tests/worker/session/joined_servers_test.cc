@@ -115,6 +115,19 @@ TEST_F(JoinedServersTest, GreetingsAreDueUntilTheServerWelcomesIt) {
   EXPECT_FALSE(joined_servers_.Tick(kSecond).heartbeats);
 }
 
+TEST_F(JoinedServersTest, AHeartbeatIsDueWhenServer0IsConnectedAnew) {
+  joined_servers_.OnConnected(0, 0);
+  Welcome(0, 1, 1);
+  Welcome(1, 1, 1);
+  EXPECT_TRUE(joined_servers_.Tick(0).heartbeats);
+  joined_servers_.OnConnected(1, 10 * kMillisecond);
+  EXPECT_FALSE(joined_servers_.Tick(10 * kMillisecond).heartbeats);
+  joined_servers_.OnConnected(0, 20 * kMillisecond);
+  EXPECT_EQ(joined_servers_.NextDeadline(), 20 * kMillisecond);
+  EXPECT_TRUE(joined_servers_.Tick(20 * kMillisecond).heartbeats);
+  EXPECT_FALSE(joined_servers_.Tick(30 * kMillisecond).heartbeats);
+}
+
 // suspect_after_s is 10.
 TEST_F(JoinedServersTest, WhoeverWasHeldUpBlamesNobodyForSilence) {
   Welcome(0, 1, 1);
