@@ -47,7 +47,12 @@ class Coordinator : public Role {
   Result<bool> OnHello(const PeerName& from, const wire::Hello& hello,
                        StepContext* context) override;
   Status OnMessage(const PeerName& from, const wire::Header& header, StepContext* context) override;
-  void OnHeard(const PeerName& from, TimeUs now) override { job_.membership.OnHeard(from, now); }
+  void OnHeard(const PeerName& from, const wire::Header& header, TimeUs now) override {
+    job_.membership.OnHeard(from, now);
+    if (header.type() == wire::PUSH) {
+      job_.leasing.OnPush(from, header.partition(), header.round());
+    }
+  }
   void OnPeerConnection(const PeerName& peer, bool connected, TimeUs now) override {
     job_.membership.OnPeerConnection(peer, connected, now);
   }

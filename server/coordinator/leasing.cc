@@ -44,7 +44,8 @@ TimeUs RoundClock::TypicalRound() const {
 Leasing::Leasing(int partitions, const Experiment::Cluster& cluster)
     : min_workers_(cluster.min_workers),
       exact_(cluster.recovery == StateLoss::kExact),
-      table_(partitions) {}
+      table_(partitions),
+      arriving_(partitions) {}
 
 void Leasing::Begin(const MemberTable& members, int64_t start, TimeUs now) {
   last_move_ = now;
@@ -61,6 +62,7 @@ void Leasing::Begin(const MemberTable& members, int64_t start, TimeUs now) {
 
 void Leasing::GoBack() {
   table_ = LeaseTable(static_cast<int>(table_.leases().size()));
+  arriving_.assign(arriving_.size(), {});
   lease_recovery_.Forget();
   move_wanted_ = false;
   move_at_ = -1;
@@ -120,6 +122,14 @@ Effects Leasing::LeaseOrphans(const MemberTable& members, int64_t open) {
   return Orders();
 }
 
+void Leasing::OnPush(const PeerName& from, int partition, int64_t round) {
+  if (partition < 0 || partition >= std::ssize(arriving_)) return;
+  if (table_.leases()[partition].worker != from) return;
+  Arriving& arriving = arriving_[partition];
+  if (arriving.worker == from && arriving.round >= round) return;
+  arriving = {from, round};
+}
+
 void Leasing::TakeOver(int64_t version, int64_t move_at, const JobPlan& plan, TimeUs now) {
   lease_recovery_.TakeOver(version, plan.LastOpen(version) + 1);
   last_move_ = now;
@@ -169,9 +179,26 @@ Effects Leasing::OnVersion(int64_t version, bool stops, const MemberTable& membe
   return Orders();
 }
 
-// Only if partitions carry no state: otherwise the helper's contribution would differ. A worker
-// whose report is of a later round has computed its contributions: they are on a slow network,
-// which copies of them would make slower still.
+// Whether the partition's worker computes for too long, or is silent. A worker that waits for
+// weights, or whose contribution is on its way, is held up by the network, which a copy would make
+// slower still. The first part of a contribution may arrive long before the worker's next report,
+// which waits behind the rest.
+bool Leasing::Straggles(int partition, int64_t round, double computing_ms,
+                        const MemberTable& members, TimeUs now) const {
+  const PeerName& holder = table_.leases()[partition].worker;
+  const Arriving& arriving = arriving_[partition];
+  if (arriving.worker == holder && arriving.round >= round) return false;
+  const WorkerMember* const worker = members.Find(holder);
+  if (worker == nullptr) return true;
+  if (worker->report.round() > round) return false;
+  if (members.Silence(*worker, now)) return true;
+  if (!worker->computing_since) return false;
+  const auto partitions = static_cast<double>(std::max<int64_t>(1, table_.Count(holder)));
+  return ToSeconds(now - *worker->computing_since) * 1e3 >=
+         std::max(kLeastStraggling, kStraggling * computing_ms / partitions);
+}
+
+// Only if partitions carry no state: otherwise the helper's contribution would differ.
 Effects Leasing::HelpStragglers(std::vector<int> missing, int64_t round, const MemberTable& members,
                                 const RoundClock& clock, TimeUs now) {
   const std::vector<Taker> takers = members.Takers(table_);
@@ -181,10 +208,10 @@ Effects Leasing::HelpStragglers(std::vector<int> missing, int64_t round, const M
   const double expected_ms = std::max(computing_ms, ToSeconds(clock.TypicalRound()) * 1e3);
   const double open_ms = ToSeconds(clock.Standstill(now)) * 1e3;
   const bool straggles = open_ms >= std::max(kLeastStraggling, kStraggling * expected_ms);
-  if (!straggles && !Buggify(RareWay::kStragglersHelped)) return {};
+  const bool rare = Buggify(RareWay::kStragglersHelped);
+  if (!straggles && !rare) return {};
   std::erase_if(missing, [&](int partition) {
-    const WorkerMember* const worker = members.Find(table_.leases()[partition].worker);
-    return worker != nullptr && worker->report.round() > round;
+    return !rare && !Straggles(partition, round, computing_ms, members, now);
   });
   return AssignHelpers(missing, round, takers, &table_) ? Orders() : Effects();
 }

@@ -5,8 +5,9 @@
 //   open. With cluster.recovery=exact, and partitions that carry state, the job goes back instead.
 // - A worker joins or is told to leave: leases move at a version whose round is saved, so that the
 //   states of partitions move along.
-// - A round takes much longer than it should: workers that have finished it compute the missing
-//   partitions too. The first contribution counts, and both are the same.
+// - A round takes much longer than it should, since a worker computes for too long or is silent:
+//   workers that have finished the round compute the missing partitions too. The first contribution
+//   counts, and both are the same.
 // - A coordinator that has taken the place of one that died: LeaseRecovery learns from the workers
 //   which leases there are; until then there are no orders.
 //
@@ -116,6 +117,9 @@ class Leasing {
 
   // The other servers go on where they are: collects claims until then.
   void AskForClaims(TimeUs until) { lease_recovery_.AskUntil(until); }
+  // A part of a contribution has arrived at server 0. The values may be anything.
+  void OnPush(const PeerName& from, int partition, int64_t round);
+
   // Chunk 0 is back at `version`. move_at: the version at which leases were to move; -1: none.
   void TakeOver(int64_t version, int64_t move_at, const JobPlan& plan, TimeUs now);
   // Without effect while claims are incomplete and there is time. since: as in LeaseRecovery.
@@ -142,11 +146,19 @@ class Leasing {
   Effects Lose(const MemberEvent& event, const MemberTable& members, Phase phase, int64_t open);
   Effects LetGo(const PeerName& worker, const MemberTable& members, int64_t open);
   Effects LeaseOrphans(const MemberTable& members, int64_t open);
+  bool Straggles(int partition, int64_t round, double computing_ms, const MemberTable& members,
+                 TimeUs now) const;
 
   int min_workers_;
   bool exact_;  // cluster.recovery
   bool carries_state_ = false;
   LeaseTable table_;
+  // By partition: the newest round whose contribution has begun to arrive from the holder.
+  struct Arriving {
+    PeerName worker;
+    int64_t round = -1;
+  };
+  std::vector<Arriving> arriving_;
   LeaseRecovery lease_recovery_;
   bool move_wanted_ = false;  // a worker has joined or leaves: move leases at the next chance
   int64_t move_at_ = -1;      // the saved version at which leases move; -1: none

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kMaxWorkers = 4096;
 constexpr size_t kLongestText = 1000;
+constexpr double kLongestComputing = 1e9;  // seconds; a number beyond is no time
 // Time to reconnect after a connection was lost, until both ends have noticed.
 constexpr TimeUs kReconnecting = 5 * kSecond;
 // Time for a worker whose connection was closed to connect anew: it tries after 50 ms, and again
@@ -60,6 +61,8 @@ wire::WorkerReport Bounded(wire::WorkerReport report) {
   report.set_state(Printable(report.state(), kLongestText));
   report.set_failure(Printable(report.failure(), kLongestText));
   report.clear_partitions();  // the coordinator knows the leases
+  const double computing_s = report.computing_s();
+  if (!(computing_s >= 0 && computing_s < kLongestComputing)) report.clear_computing_s();
   if (report.unheard_size() > kMaxServers) report.mutable_unheard()->Truncate(kMaxServers);
   return report;
 }
@@ -71,9 +74,11 @@ wire::ServerReport Bounded(wire::ServerReport report) {
   return report;
 }
 
-void WorkerMember::OnReport(const wire::WorkerReport& new_report) {
+void WorkerMember::OnReport(const wire::WorkerReport& new_report, TimeUs now) {
   const bool another_block = new_report.samples() != report.samples();
   report = new_report;
+  computing_since = std::nullopt;
+  if (report.has_computing_s()) computing_since = now - FromSeconds(report.computing_s());
   if (another_block && report.compute_ms() > 0) {
     constexpr double kNew = 0.3;
     block_ms =
@@ -383,7 +388,7 @@ std::optional<MemberEvent> MembershipTracker::OnHeartbeat(const PeerName& from,
     return std::nullopt;
   }
   worker->seen = context->now;
-  worker->OnReport(Bounded(header.worker_report()));
+  worker->OnReport(Bounded(header.worker_report()), context->now);
   if (!worker->report.leaving() || worker->leaving) return MemberEvent();
   worker->leaving = true;
   LOG(INFO) << worker->Name() << " was told to leave";

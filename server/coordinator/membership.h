@@ -51,6 +51,8 @@ struct WorkerMember {
   wire::WorkerReport report;
   std::optional<double> samples_per_second;
   double block_ms = 0;  // smoothed time of a block; 0: not known yet
+  // Begin of the block or the evaluation that the last report says is computed.
+  std::optional<TimeUs> computing_since;
   bool leaving = false;
   bool cut_off = false;  // does not reach a server that the coordinator hears
   // Its connection to server 0 has ended then, and there is no other one.
@@ -60,7 +62,7 @@ struct WorkerMember {
   std::string Name() const { return hello.name() + " on " + hello.host(); }
   bool MayHoldLeases() const { return !leaving && !cut_off; }
   // Takes a new report over and updates the rates.
-  void OnReport(const wire::WorkerReport& new_report);
+  void OnReport(const wire::WorkerReport& new_report, TimeUs now);
 
  private:
   // Start of the interval over which the rate is measured.

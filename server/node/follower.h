@@ -47,7 +47,7 @@ class Follower : public Role {
   TimeUs Tick(const ShardStatus& status, StepContext* context) override;
   void OnPeerConnection(const PeerName&, bool, TimeUs) override {}
   // True until the peer has been silent for twice cluster.suspect_after_s.
-  void OnHeard(const PeerName&, TimeUs) override {}
+  void OnHeard(const PeerName&, const wire::Header&, TimeUs) override {}
   bool Knows(const PeerName& peer, TimeUs seen, TimeUs now) const override;
   std::string WaitsForProcesses(TimeUs now) const override;
 

@@ -116,7 +116,7 @@ void ServerNode::OnFromMember(const PeerName& from, const Message& message, Step
     return;
   }
   peers_.Saw(from, context->now);
-  role_->OnHeard(from, context->now);
+  role_->OnHeard(from, header, context->now);
   if (header.type() == wire::BYE) {
     shard_host_->Forget(from);
     peers_.Remove(from);

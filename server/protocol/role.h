@@ -42,7 +42,7 @@ class Role {
                                StepContext* context) = 0;
   // A member has sent a message of any type. Scenario: on a slow network a worker's heartbeats wait
   // behind the contributions that it pushes for longer than cluster.suspect_after_s.
-  virtual void OnHeard(const PeerName& from, TimeUs now) = 0;
+  virtual void OnHeard(const PeerName& from, const wire::Header& header, TimeUs now) = 0;
   // The connection of a peer to this server has ended, or the peer is heard over a new one.
   virtual void OnPeerConnection(const PeerName& peer, bool connected, TimeUs now) = 0;
   // HEARTBEAT, BYE, EVALUATED, SAVED and INITIALISE of a member; STATUS of any peer; and to a

@@ -9,20 +9,26 @@
 
 namespace kumo {
 
-void Computation::Begin(Kind kind, int partition, int64_t round) {
+void Computation::Begin(Kind kind, int partition, int64_t round, TimeUs now) {
   kind_ = kind;
   partition_ = partition;
   round_ = round;
+  begun_ = now;
+}
+
+std::optional<TimeUs> Computation::begun() const {
+  if (kind_ != Kind::kTraining && kind_ != Kind::kEvaluating) return std::nullopt;
+  return begun_;
 }
 
 void Computation::Initialise(WorkerStepContext* context) {
-  Begin(Kind::kInitialising, 0, 0);
+  Begin(Kind::kInitialising, 0, 0, context->now);
   context->Do(InitialiseAction{});
 }
 
 void Computation::Train(int partition, int64_t round, std::vector<int64_t> applied, bool save,
                         WorkerStepContext* context) {
-  Begin(Kind::kTraining, partition, round);
+  Begin(Kind::kTraining, partition, round, context->now);
   save_ = save;
   applied_ = std::move(applied);
   pushed_.assign(shape_->map.chunks().size(), false);
@@ -32,7 +38,7 @@ void Computation::Train(int partition, int64_t round, std::vector<int64_t> appli
 
 void Computation::TrainAhead(WorkerStepContext* context) {
   if (!shape_->TrainsAhead(round_, partition_)) return;
-  Begin(Kind::kTrainingAhead, partition_, round_);
+  Begin(Kind::kTrainingAhead, partition_, round_, context->now);
   context->Do(TrainAheadAction{partition_, shape_->plan.Round(round_ + 1), save_});
 }
 
@@ -42,7 +48,7 @@ std::optional<std::pair<int, int64_t>> Computation::owed_state() const {
 }
 
 void Computation::Evaluate(int partition, int64_t version, WorkerStepContext* context) {
-  Begin(Kind::kEvaluating, partition, version);
+  Begin(Kind::kEvaluating, partition, version, context->now);
   const bool apart = shape_->EvaluatesApart(version);
   context->Do(EvaluateAction{partition, version, apart ? wire::WEIGHTS : wire::START});
 }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/transport/message.h"
 #include "worker/session/job_shape.h"
 #include "worker/session/step_context.h"
@@ -45,6 +46,8 @@ class Computation {
   Kind kind() const { return kind_; }
   int partition() const { return partition_; }  // -1: the result will be thrown away
   int64_t round() const { return round_; }      // of an evaluation: the version
+  // Begin of the block or the evaluation that is computed; nullopt if there is none.
+  std::optional<TimeUs> begun() const;
   // The partition and version whose carried state the servers get when the computation ends;
   // nullopt if they get none.
   std::optional<std::pair<int, int64_t>> owed_state() const;
@@ -62,7 +65,7 @@ class Computation {
   void SendEvaluation(const MetricSums& metrics, WorkerStepContext* context);
 
  private:
-  void Begin(Kind kind, int partition, int64_t round);
+  void Begin(Kind kind, int partition, int64_t round, TimeUs now);
   void Push(int chunk, Payload payload, const MetricSums* metrics, WorkerStepContext* context);
   int ServerOf(int chunk) const { return shape_->map.chunks()[chunk].server; }
 
@@ -70,6 +73,7 @@ class Computation {
   Kind kind_ = Kind::kNone;
   int partition_ = 0;
   int64_t round_ = 0;
+  TimeUs begun_ = 0;
   bool save_ = false;         // of the last block
   std::vector<bool> pushed_;  // by chunk, of the block
   std::vector<int64_t> applied_;

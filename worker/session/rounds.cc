@@ -125,11 +125,13 @@ void Rounds::Proceed(WorkerStepContext* context) {
   }
 }
 
-// With a delay, the base of the next round may be there before the current one is computed.
+// Asks before the block's contribution is pushed, behind which the pulls would wait: so a chunk
+// comes back while others are still pushed. With a delay, the base of the next round may be there
+// before the current one is computed.
 void Rounds::AskAhead(WorkerStepContext* context) {
   const int64_t next = computation_.round() + 1;
   if (shape_->plan.on_arrival()) return;  // the later, the newer
-  if (shape_->plan.delay() == 0 || computation_.kind() != Computation::Kind::kTraining) return;
+  if (computation_.kind() != Computation::Kind::kTraining) return;
   if (computation_.partition() < 0) return;  // of a generation that is over
   if (next > shape_->plan.rounds() || leases_.Halted(next)) return;
   weights_.AskAhead(wire::START, shape_->plan.BaseOf(next), context);
@@ -221,6 +223,12 @@ void Rounds::OnEvaluated(const MetricSums& metrics, WorkerStepContext* context) 
 bool Rounds::HandedOver() const {
   return leases_.released() && leases_.all().empty() && !computation_.HalfPushed() &&
          !computation_.owed_state();
+}
+
+void Rounds::Report(TimeUs now, wire::WorkerReport* report) const {
+  progress_.Report(report);
+  report->clear_computing_s();
+  if (const auto begun = computation_.begun()) report->set_computing_s(ToSeconds(now - *begun));
 }
 
 std::string Rounds::JobWaitsFor() const {

@@ -3,7 +3,7 @@
 // Algorithm. Let r be the smallest round among the leased partitions, and b the version that it
 // starts from (JobPlan::BaseOf; r without a delay).
 // 1. Each chunk that is not installed at version b is pulled. Servers park the pull until version b
-//    exists. With a delay the pulls for round r + 1 begin while round r is computed.
+//    exists. The pulls for round r + 1 are sent while round r is computed.
 // 2. For each partition whose next round is r: if version r ends an epoch, the partition's slice of
 //    the validation set is evaluated and the result acknowledged. Then its block is trained, and
 //    the coded contribution is pushed chunk by chunk, some chunks perhaps while the block is still
@@ -115,7 +115,7 @@ class Rounds {
   void Claim(const OpenRequests& requests, wire::Hello* hello) const {
     leases_.Claim(requests, computation_.owed_state(), hello);
   }
-  void Report(wire::WorkerReport* report) const { progress_.Report(report); }
+  void Report(TimeUs now, wire::WorkerReport* report) const;
 
  private:
   void OnAck(const OpenRequest& request, const wire::Header& ack, WorkerStepContext* context);

@@ -183,7 +183,7 @@ void Session::Greet(int server, WorkerStepContext* context) {
 }
 
 void Session::SendHeartbeats(WorkerStepContext* context) {
-  rounds_.Report(&report_);
+  rounds_.Report(context->now, &report_);
   report_.set_state(StateInWords());
   report_.clear_unheard();
   for (const int server : servers_.Unheard()) report_.add_unheard(server);
@@ -284,7 +284,7 @@ void Session::LeaveIfHandedOver(WorkerStepContext* context) {
 void Session::Finish(Status status, WorkerStepContext* context) {
   if (finished_) return;
   finished_ = true;
-  rounds_.Report(&report_);
+  rounds_.Report(context->now, &report_);
   Message bye;
   bye.header.set_type(wire::BYE);
   *bye.header.mutable_worker_report() = report_;

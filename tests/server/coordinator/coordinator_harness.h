@@ -87,11 +87,13 @@ struct Fleet {
     EXPECT_TRUE(Hello(peer, hello).ok());
     return peer;
   }
+  // Of a worker that begins to compute.
   wire::Header Heartbeat(const PeerName& peer, int64_t samples = 0, double samples_at_s = 0,
                          bool leaving = false, double compute_ms = 0) {
     wire::Header header;
     header.set_type(wire::HEARTBEAT);
     header.mutable_worker_report()->set_compute_ms(compute_ms);
+    header.mutable_worker_report()->set_computing_s(0);
     header.mutable_worker_report()->set_leaving(leaving);
     header.mutable_worker_report()->set_samples(samples);
     header.mutable_worker_report()->set_samples_at_s(samples_at_s);

@@ -1,5 +1,6 @@
 #include "server/coordinator/coordinator.h"
 
+#include <cmath>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -115,7 +116,7 @@ TEST(Coordinator, AWorkerWhoseConnectionWasClosedIsLostUnlessItConnectsAnew) {
     Fleet fleet = Training(SmallJob(), 1, 2);
     fleet.coordinator->OnPeerConnection("worker/b/1", false, fleet.now);
     fleet.coordinator->OnPeerConnection("worker/nobody/1", false, fleet.now);
-    fleet.coordinator->OnHeard("worker/b/1", fleet.now);  // it said that before
+    fleet.coordinator->OnHeard("worker/b/1", {}, fleet.now);  // it said that before
     fleet.Tick(900 * kMillisecond);
     EXPECT_LT(Leases(fleet.Heartbeat("worker/a/1")).size(), 3u);
     if (connects) fleet.coordinator->OnPeerConnection("worker/b/1", true, fleet.now);
@@ -142,8 +143,8 @@ TEST(Coordinator, AWorkerOfWhichSomethingIsHeardIsNotSilent) {
   for (int second = 0; second < 30; ++second) {
     fleet.Tick(kSecond);
     fleet.Heartbeat("worker/a/1");
-    fleet.coordinator->OnHeard("worker/b/1", fleet.now);
-    fleet.coordinator->OnHeard("worker/nobody/1", fleet.now);
+    fleet.coordinator->OnHeard("worker/b/1", {}, fleet.now);
+    fleet.coordinator->OnHeard("worker/nobody/1", {}, fleet.now);
   }
   EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::HEARTBEAT_REPLY);
 }
@@ -290,6 +291,54 @@ TEST(Coordinator, AContributionThatIsOnItsWayIsNotComputedAgain) {
   fleet.Report(0, report);
   fleet.Tick(5 * kSecond);
   EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), of_b);
+}
+
+// It may wait for weights that a slow network brings. A silent one may be frozen.
+TEST(Coordinator, AWorkerThatDoesNotComputeIsNoStragglerUnlessItIsSilent) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  const auto of_a = Leases(fleet.Heartbeat("worker/a/1", 1, 0, false, /*compute_ms=*/100));
+  const auto of_b = Leases(fleet.Heartbeat("worker/b/1", 1, 0, false, /*compute_ms=*/100));
+  wire::Header waits;
+  waits.set_type(wire::HEARTBEAT);
+  waits.mutable_worker_report()->set_compute_ms(100);
+  wire::ServerReport report;
+  report.set_ready(true);
+  report.set_version(0);
+  for (const auto& [partition, from] : of_a) report.add_missing(partition);
+  fleet.Report(0, report);
+  for (const double no_time : {-1.0, 1e300, std::nan("")}) {
+    waits.mutable_worker_report()->set_computing_s(no_time);
+    ASSERT_TRUE(fleet.Send("worker/a/1", waits).ok());
+    fleet.Tick(2 * kSecond);
+    EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), of_b);
+  }
+  fleet.Tick(2 * kSecond);
+  EXPECT_GT(Leases(fleet.Heartbeat("worker/b/1")).size(), of_b.size());
+}
+
+// Its report waits behind the contribution itself.
+TEST(Coordinator, AContributionThatBeginsToArriveIsNotComputedAgain) {
+  for (const bool arrives : {false, true}) {
+    Fleet fleet = Training(SmallJob(), 1, 2);
+    const auto of_a = Leases(fleet.Heartbeat("worker/a/1", 1, 0, false, /*compute_ms=*/100));
+    const auto of_b = Leases(fleet.Heartbeat("worker/b/1", 1, 0, false, /*compute_ms=*/100));
+    wire::ServerReport report;
+    report.set_ready(true);
+    report.set_version(0);
+    for (const auto& [partition, from] : of_a) {
+      report.add_missing(partition);
+      wire::Header push;
+      push.set_type(wire::PUSH);
+      push.set_partition(partition);
+      push.set_round(0);
+      fleet.coordinator->OnHeard(arrives ? "worker/a/1" : "worker/b/1", push, fleet.now);
+      push.set_partition(1000);
+      fleet.coordinator->OnHeard("worker/a/1", push, fleet.now);
+    }
+    fleet.Report(0, report);
+    fleet.Tick(5 * kSecond);
+    EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")) == of_b, arrives);
+  }
 }
 
 // Stopped for a while in the middle of a block, a worker seems slow when it is back.

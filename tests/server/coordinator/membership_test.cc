@@ -190,7 +190,7 @@ TEST(MemberTable, ABlocksTimeIsSmoothedAndCountedOncePerBlock) {
     wire::WorkerReport said;
     said.set_samples(samples);
     said.set_compute_ms(compute_ms);
-    worker.OnReport(said);
+    worker.OnReport(said, 0);
   };
   report(10, 100);
   EXPECT_DOUBLE_EQ(worker.block_ms, 100);

@@ -35,7 +35,7 @@ class SomeRole : public Role {
   }
   void RequestStop(const ShardStatus&, StepContext*) override {}
   TimeUs Tick(const ShardStatus&, StepContext* context) override { return context->now; }
-  void OnHeard(const PeerName&, TimeUs) override {}
+  void OnHeard(const PeerName&, const wire::Header&, TimeUs) override {}
   void OnPeerConnection(const PeerName&, bool, TimeUs) override {}
   bool Knows(const PeerName&, TimeUs, TimeUs) const override { return true; }
   std::string WaitsForProcesses(TimeUs) const override { return ""; }

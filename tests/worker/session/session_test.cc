@@ -122,19 +122,21 @@ TEST(Session, TimesAreReportedWhenARoundHasShownThem) {
   script.Order({{1, 0}});
   // The last report that was sent, with the times of now.
   const auto report = [&] {
-    script.sent.clear();
     script.Tick(kSecond);
     wire::WorkerReport last;
-    for (const auto& send : script.sent) {
+    std::erase_if(script.sent, [&](const auto& send) {
       const wire::Header& header = send.message.header;
-      if (header.type() == wire::HEARTBEAT) last = header.worker_report();
-    }
+      if (header.type() != wire::HEARTBEAT) return false;
+      last = header.worker_report();
+      return true;
+    });
     EXPECT_NE(last.state(), "") << "no heartbeat";
     return last;
   };
   script.RunUntilItTrains();
   wire::WorkerReport said = report();
   EXPECT_FALSE(said.has_compute_ms() || said.has_wait_ms() || said.has_network_ms());
+  EXPECT_EQ(said.computing_s(), 1) << "it trains since a second";
   script.times = {.compute_ms = 12, .coding_ms = 3};
   script.Work();
   // All is acknowledged 5 ms later, and the next version comes 7 ms after that, within 11 ms.
@@ -156,9 +158,29 @@ TEST(Session, TimesAreReportedWhenARoundHasShownThem) {
   script.now += 11 * kMillisecond;
   script.Answer(pulls.front());
   said = report();
+  EXPECT_FALSE(said.has_computing_s() && !script.train);
   EXPECT_EQ(said.compute_ms(), 12);
   EXPECT_EQ(said.network_ms(), 3 + 5 + 11);
   EXPECT_EQ(said.wait_ms(), 7);
+}
+
+// Behind what it pushes, its pulls would wait on a slow network until all is pushed.
+TEST(Session, TheNextVersionIsAskedForBeforeTheBlockIsPushed) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  script.RunUntilItTrains();
+  const int chunks = static_cast<int>(script.map().chunks().size());
+  EXPECT_EQ(script.CountSent(wire::PULL), chunks);
+  for (const auto& send : script.sent) EXPECT_NE(send.message.header.type(), wire::PUSH);
+  // A chunk that comes back early is installed after the block.
+  script.installs.clear();
+  script.Answer(script.sent.front());
+  script.sent.pop_front();
+  EXPECT_TRUE(script.installs.empty());
+  ASSERT_TRUE(script.Work());
+  EXPECT_EQ(script.installs.size(), 1u);
+  EXPECT_EQ(script.CountSent(wire::PULL), chunks - 1) << "each is asked for once";
 }
 
 TEST(Session, WhatIsCodedEarlyIsPushedAtOnceAndNotAgain) {
