@@ -114,7 +114,7 @@ class Hosts(unittest.TestCase):
             self.beta.programs().count("kumo-server") == 1))
         self.assertEqual(self.beta.programs().count("kumo-worker"), 1)
         os.kill(self.worker_on(self.beta), signal.SIGCONT)
-        self.assertEqual(started.wait(60), 0, job.said())
+        self.assertEqual(started.wait(network.LIMIT_S), 0, job.said())
         self.assertIn("validation/main/accuracy", job.said())  # one view of the progress
         self.assert_nothing_runs()
 
@@ -130,7 +130,7 @@ class Hosts(unittest.TestCase):
         if subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode != 0:
             self.skipTest(f"{python} has no numpy (KUMO_ONNX_PYTHON names one that has)")
         job = self.job(f"worker.command={python} {OWN_MODEL}", "cluster.chunk_kib=2")
-        self.assertEqual(job.start("--workers", "2").wait(60), 0, job.said())
+        self.assertEqual(job.start("--workers", "2").wait(network.LIMIT_S), 0, job.said())
         self.assertEqual(len(job.curves()), 2)
         for worker in ("worker-0", "worker-1"):
             log = (job.output / f"logs/{worker}.stderr").read_text()
@@ -157,7 +157,7 @@ class Hosts(unittest.TestCase):
         started = job.start("--workers", "2")
         network.wait_until("rounds", lambda: job.rounds() > 0)
         os.kill(started.pid, signal.SIGINT)
-        self.assertEqual(started.wait(60), 75, job.said())
+        self.assertEqual(started.wait(network.LIMIT_S), 75, job.said())
         self.assertIn("which is saved: start the job again to go on from there", job.said())
         self.assert_nothing_runs()
         again = job.start("--workers", "2")
@@ -165,11 +165,11 @@ class Hosts(unittest.TestCase):
         network.wait_until("going on", lambda: (
             "goes on from checkpoint" in job.said() and job.rounds() > before))
         os.kill(again.pid, signal.SIGTERM)
-        self.assertEqual(again.wait(60), 75, job.said())
+        self.assertEqual(again.wait(network.LIMIT_S), 75, job.said())
         self.assert_nothing_runs()
 
     def test_a_worker_that_is_killed_is_started_again_by_name_of_its_host(self):
-        job = self.job("cluster.heartbeat_s=0.2", "cluster.suspect_after_s=1", epochs=100000)
+        job = self.job(epochs=100000)
         started = job.start("--workers", "2")
         network.wait_until("rounds", lambda: job.rounds() > 0)
         os.kill(self.worker_on(self.beta), signal.SIGKILL)
@@ -177,7 +177,7 @@ class Hosts(unittest.TestCase):
                            "started again" in job.said())
         self.assertIn(f"worker-1 on {self.beta.address} was killed by SIGKILL", job.said())
         os.kill(started.pid, signal.SIGTERM)
-        self.assertEqual(started.wait(60), 75, job.said())
+        self.assertEqual(started.wait(network.LIMIT_S), 75, job.said())
         self.assert_nothing_runs()
 
     def test_hosts_that_cannot_be_used_are_named_before_anything_starts(self):
@@ -186,7 +186,7 @@ class Hosts(unittest.TestCase):
         self.home.ip("route", "add", "unreachable", self.beta.address)
         try:
             started = job.start("--workers", "2")
-            self.assertEqual(started.wait(60), 75, job.said())
+            self.assertEqual(started.wait(network.LIMIT_S), 75, job.said())
         finally:
             self.home.ip("route", "del", "unreachable", self.beta.address)
         self.assertIn(f"{self.beta.address} cannot be reached", job.said())

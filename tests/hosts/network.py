@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-LIMIT_S = 30
+LIMIT_S = 120
 
 
 def missing():

@@ -31,7 +31,9 @@ void SmallJob(ClusterOfProcesses* job) {
   job->Set("block.reset_local_state", "false");
   job->Set("cluster.workers", "2");
   job->Set("cluster.recovery", "exact");
-  job->Set("cluster.suspect_after_s", "3");
+  // A worker that a test stops for a moment, on a busy machine for several seconds, is not given
+  // up.
+  job->Set("cluster.suspect_after_s", "60");
 }
 
 Ended Kumo(ClusterOfProcesses* job, const std::string& command,
