@@ -70,6 +70,7 @@ def coded(push, pull, *settings):
 # Settings, and minibatches a round.
 KUMO = {
     "gradients": (coded("fp32", "fp32", "sync.mode=gradient"), 1),
+    "gradients, fp16": (coded("fp16", "fp16", "sync.mode=gradient"), 1),
     "gradients, 1bit": (coded("1bit", "1bit", "sync.mode=gradient"), 1),
     "gradients, 1bit, delay 1": (coded("1bit", "1bit", "sync.mode=gradient", "sync.overlap=1"), 1),
     "blocks of 10, 1bit": (coded("1bit", "1bit", "sync.block=10"), 10),
