@@ -329,12 +329,24 @@ Status Net::Predict(int output, std::span<float> numbers) {
   return backend_->Wait();
 }
 
+Result<std::vector<std::vector<float>>> Net::LossInputs() {
+  std::vector<std::vector<float>> inputs;
+  const std::vector<int>& values = graph_.loss().inputs;
+  for (size_t i = 0; i < values.size(); ++i) {
+    inputs.emplace_back(static_cast<size_t>(batch_ * graph_.values[values[i]].shape.size()));
+    execution_->ReadLossInput(static_cast<int>(i), batch_, inputs.back().data());
+  }
+  KUMO_RETURN_IF_ERROR(backend_->Wait());
+  return inputs;
+}
+
 Result<std::vector<double>> Net::TakeSums() {
   std::vector<double> sums(static_cast<size_t>(metrics().sums()));
   const size_t bytes = sums.size() * sizeof(double);
   KUMO_RETURN_IF_ERROR(backend_->Read(sums_.data(), bytes, sums.data()));
   backend_->Zero(sums_.data(), bytes);
   AddUpTotal(graph_, sums);
+  metrics().Unsettle(sums);
   return sums;
 }
 

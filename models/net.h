@@ -91,7 +91,13 @@ class Net {
   // Forward pass as in use, which reads an output: batch x output_shape(output), sample by sample.
   // Returns the backend's failure. Loaded targets are ignored. Requires a span of that length.
   Status Predict(int output, std::span<float> numbers);
-  // Sums of Train and Evaluate since the last call; waits for them. Returns the backend's failure.
+  // The inputs of the last loss for the loaded minibatch, after Train or Evaluate: of each, batch x
+  // its shape. Waits for them. Returns the backend's failure.
+  Result<std::vector<std::vector<float>>> LossInputs();
+  // The last loss, if the network is a detector; else null.
+  const MultiboxSpec* detector() const { return std::get_if<MultiboxSpec>(&graph_.loss().spec); }
+  // Sums of Train and Evaluate since the last call, without precisions; waits for them. Returns the
+  // backend's failure.
   Result<std::vector<double>> TakeSums();
   // Metrics of these sums, over samples.
   const MetricList& metrics() const { return graph_.metrics; }

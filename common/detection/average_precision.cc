@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 namespace kumo {
@@ -168,6 +169,63 @@ void DetectionCounts::Add(std::span<const Detection> detections,
 
 void DetectionCounts::Add(const DetectionCounts& other) {
   for (const auto& [key, count] : other.counts_) counts_[key] += count;
+}
+
+namespace {
+
+// Seven bits a byte, the lowest first; the highest bit says that another byte follows.
+void AppendNumber(uint64_t number, std::string* to) {
+  for (; number >= 0x80; number >>= 7) to->push_back(static_cast<char>(number | 0x80));
+  to->push_back(static_cast<char>(number));
+}
+std::optional<uint64_t> TakeNumber(std::string_view* bytes) {
+  uint64_t number = 0;
+  for (int shift = 0; shift < 63 && !bytes->empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(bytes->front());
+    bytes->remove_prefix(1);
+    number |= uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return number;
+  }
+  return std::nullopt;
+}
+
+std::string EncodeAll(const std::map<uint64_t, int64_t>& counts) {
+  std::string bytes;
+  uint64_t before = 0;
+  for (const auto& [key, count] : counts) {
+    AppendNumber(key - before, &bytes);
+    AppendNumber(static_cast<uint64_t>(count), &bytes);
+    before = key;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string DetectionCounts::Encode(int64_t most) const {
+  std::string bytes = EncodeAll(counts_);
+  for (uint64_t width = 2; width <= kScoreSteps && std::ssize(bytes) > most; width *= 2) {
+    std::map<uint64_t, int64_t> joined;
+    for (const auto& [key, count] : counts_) joined[key / width * width] += count;
+    bytes = EncodeAll(joined);
+  }
+  return std::ssize(bytes) > most ? std::string() : bytes;
+}
+
+Result<DetectionCounts> DetectionCounts::Decode(std::string_view bytes) {
+  DetectionCounts decoded;
+  uint64_t key = 0;
+  while (!bytes.empty()) {
+    const std::optional<uint64_t> step = TakeNumber(&bytes);
+    const std::optional<uint64_t> count = TakeNumber(&bytes);
+    if (!step || !count || *count == 0 || *count > INT32_MAX || key + *step < key ||
+        (*step == 0 && !decoded.counts_.empty())) {
+      return InvalidArgument("counts of detections are damaged");
+    }
+    key += *step;
+    decoded.counts_[key] = static_cast<int64_t>(*count);
+  }
+  return decoded;
 }
 
 std::vector<int32_t> DetectionCounts::Classes() const {

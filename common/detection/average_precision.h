@@ -16,8 +16,11 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "common/base/status.h"
 #include "common/detection/detections.h"
 
 namespace kumo {
@@ -60,10 +63,12 @@ class DetectionCounts {
   // Mean over the classes with objects; 0 if there are none.
   double MeanAveragePrecision(PrecisionFormula formula) const;
 
-  // Pairs of a key and a count, by increasing key, for messages; a key that Add does not make is
-  // ignored by the figures.
-  const std::map<uint64_t, int64_t>& counts() const { return counts_; }
-  void AddCount(uint64_t key, int64_t count) { counts_[key] += count; }
+  // For messages: at most `most` bytes. If there are more counts than fit, the steps of the scores
+  // are joined, two by two, until they fit; if nothing fits, the result is empty.
+  std::string Encode(int64_t most) const;
+  // InvalidArgument for bytes that Encode does not make. Counts that Add does not make are ignored
+  // by the figures.
+  static Result<DetectionCounts> Decode(std::string_view bytes);
 
   bool operator==(const DetectionCounts&) const = default;
 

@@ -84,6 +84,43 @@ std::string MetricList::Names() const {
   return names.empty() ? "none" : names;
 }
 
+namespace {
+
+std::optional<PrecisionFormula> PrecisionOf(const Metric& metric) {
+  switch (metric.formula) {
+    case MetricFormula::kElevenPointPrecision:
+      return PrecisionFormula::kElevenPoints;
+    case MetricFormula::kAveragePrecision:
+      return PrecisionFormula::kArea;
+    case MetricFormula::kCocoPrecision:
+      return PrecisionFormula::kCoco;
+    case MetricFormula::kMean:
+    case MetricFormula::kShare:
+    case MetricFormula::kExponentialOfMean:
+    case MetricFormula::kRatio:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void MetricList::Settle(MetricSums* sums) const {
+  for (const Metric& metric : metrics()) {
+    const std::optional<PrecisionFormula> formula = PrecisionOf(metric);
+    if (!formula || metric.sum >= std::ssize(sums->sums)) continue;
+    sums->sums[metric.sum] =
+        sums->detections.MeanAveragePrecision(*formula) * static_cast<double>(sums->samples);
+  }
+  sums->detections = {};
+}
+
+void MetricList::Unsettle(std::span<double> sums) const {
+  for (const Metric& metric : metrics()) {
+    if (PrecisionOf(metric)) sums[metric.sum] = std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
 std::optional<double> MetricList::FigureOf(const Metric& metric, const MetricSums& sums) {
   if (sums.samples <= 0 || metric.sum >= std::ssize(sums.sums)) return std::nullopt;
   if (metric.formula == MetricFormula::kRatio) {
@@ -92,6 +129,7 @@ std::optional<double> MetricList::FigureOf(const Metric& metric, const MetricSum
     return divisor == 0 ? 0 : sums.sums[metric.sum] / divisor;
   }
   const double mean = sums.sums[metric.sum] / static_cast<double>(sums.samples);
+  if (PrecisionOf(metric) && std::isnan(mean)) return std::nullopt;
   return metric.formula == MetricFormula::kExponentialOfMean ? std::exp(mean) : mean;
 }
 

@@ -25,6 +25,11 @@ enum class MetricFormula {
   kShare = checkpoint::Metric::SHARE,  // the same; between 0 and 1 for each sample
   kExponentialOfMean = checkpoint::Metric::EXPONENTIAL_OF_MEAN,  // exp(sum / n): a perplexity
   kRatio = checkpoint::Metric::RATIO,                            // sum / another sum
+  // Means over classes of a detector's average precision (PrecisionFormula), from the counts of an
+  // evaluation: Settle turns it into sum / n. A round that is trained has none.
+  kElevenPointPrecision = checkpoint::Metric::ELEVEN_POINT_PRECISION,
+  kAveragePrecision = checkpoint::Metric::AVERAGE_PRECISION,
+  kCocoPrecision = checkpoint::Metric::COCO_PRECISION,
 };
 
 struct Metric {
@@ -70,8 +75,13 @@ class MetricList {
   // "loss, accuracy"; "none" if there are none.
   std::string Names() const;
 
-  // Figure of one metric. None if there are no samples, or if a sum of it is missing; a ratio to 0
-  // is 0.
+  // Sets the sums of precisions from the counts of detections, which go; to be called once all
+  // parts of an evaluation were added.
+  void Settle(MetricSums* sums) const;
+  // Marks the sums of precisions as unknown (NaN), until Settle.
+  void Unsettle(std::span<double> sums) const;
+  // Figure of one metric. None if there are no samples, if it is a precision that was not settled,
+  // or if a sum of it is missing; a ratio to 0 is 0.
   static std::optional<double> FigureOf(const Metric& metric, const MetricSums& sums);
   // All figures that can be computed, in the order of the list.
   std::vector<MetricFigure> FiguresOf(const MetricSums& sums) const;

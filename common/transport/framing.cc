@@ -195,6 +195,7 @@ constexpr FieldLimit kLimits[] = {
     {"HeldCheckpoints.Checkpoint.files", kServers},
     {"checkpoint.Metric.name", 1, MetricList::kLongestName},
     {"checkpoint.SampleSums.sums", MetricList::kMostMetrics},
+    {"checkpoint.SampleSums.detections", 1, kDetectionBytes},
     {"checkpoint.Progress.best_metric", 1, MetricList::kLongestName},
     {"checkpoint.Origin.checkpoint", 1, 4 * kName},
     {"checkpoint.Origin.taken", 200, kName},

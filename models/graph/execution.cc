@@ -212,6 +212,11 @@ void Execution::ReadOutput(int output, int batch, float* to) {
                          to);
 }
 
+void Execution::ReadLossInput(int i, int batch, float* to) {
+  const int value = graph_.loss().inputs[i];
+  backend_->StoreOutputs(graph_.values[value].shape, batch, losses_.back().inputs[i], to);
+}
+
 void Execution::Backward(const Pass& pass, std::span<const TargetArray> targets, double* sums,
                          const std::function<void(int)>& on_stage) {
   RunLosses(pass.batch, targets, true, sums);

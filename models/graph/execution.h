@@ -41,6 +41,8 @@ class Execution {
   void AddLosses(int batch, std::span<const TargetArray> targets, double* sums);
   // An output of the graph, of the minibatch that went forward: batch x its shape. Waits for it.
   void ReadOutput(int output, int batch, float* to);
+  // Input i of the last loss, of the minibatch that went forward: batch x its shape. Waits for it.
+  void ReadLossInput(int i, int batch, float* to);
   // The losses, and then backward: overwrites the gradients of all trained tensors, and calls
   // on_stage(s) when those of stages()[s] are queued.
   void Backward(const Pass& pass, std::span<const TargetArray> targets, double* sums,

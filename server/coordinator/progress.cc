@@ -194,6 +194,7 @@ std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan
 
   last_validation_ = {};
   for (const auto& [p, part] : parts) last_validation_.Add(part);  // in partition order
+  metrics_.Settle(&last_validation_);
   Epoch complete{epoch, train->second, last_validation_, "", ""};
   complete.trouble = TroubleOf({epoch + 1, train->second, last_validation_}, progress(), metrics_,
                                classes, version == plan.rounds());

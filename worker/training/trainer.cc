@@ -20,6 +20,7 @@ Trainer::Trainer(const Experiment& experiment, const Clock* clock, OpenedJob job
       spec_(job_.spec),
       weights_(experiment, &job_.spec.layout, job_.backend.get()) {
   gradients_ = MakeVectors(1, "the gradients");
+  detector_ = Detector::Of(net_);
   BatchStreamOptions options{.order = BatchOrder::kShuffled,
                              .seed = experiment_.job.seed,
                              .minibatch = job_.rooms.train.samples,
@@ -164,8 +165,8 @@ void Trainer::Clear(DeviceArray<float>* array) {
   backend_->Zero(array->data(), static_cast<size_t>(array->bytes()));
 }
 
-Result<int> Trainer::LoadNext(BatchStream* stream) {
-  KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, stream->Next());
+Result<int> Trainer::LoadNext() {
+  KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, train_->Next());
   if (minibatch.size > 0) KUMO_RETURN_IF_ERROR(net_->Load(minibatch.samples()));
   return static_cast<int>(minibatch.size);
 }
@@ -182,7 +183,7 @@ Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_code
   const int64_t before = SamplesOf(part).begin - slice.begin;
   while (true) {
     if (cancelled_) return Aborted("cancelled");
-    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&*train_));
+    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext());
     if (size == 0) break;
     const BlockStep step = StepAt(experiment_, before + metrics.samples, slice.size());
     backend_->SetStep(ParametersOf(experiment_, job_, part.round, part.partition, step,
@@ -227,7 +228,10 @@ Result<MetricSums> Trainer::Evaluate(const EvaluateAction& evaluate) {
 
 Result<MetricSums> Trainer::EvaluateAll(std::span<const float> weights) {
   backend_->Write(weights.data(), weights.size_bytes(), weights_.data());
-  return EvaluateRange({0, spec_.validation_samples}, weights_.data());
+  KUMO_ASSIGN_OR_RETURN(MetricSums sums,
+                        EvaluateRange({0, spec_.validation_samples}, weights_.data()));
+  spec_.metrics.Settle(&sums);
+  return sums;
 }
 
 Status Trainer::PredictAll(std::span<const float> weights, int output, const TakeOutput& take) {
@@ -254,10 +258,14 @@ Result<MetricSums> Trainer::EvaluateRange(Range samples, float* weights) {
   validation_->Start(0, samples);
   while (true) {
     if (cancelled_) return Aborted("cancelled");
-    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(&*validation_));
-    if (size == 0) break;
+    KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, validation_->Next());
+    if (minibatch.size == 0) break;
+    KUMO_RETURN_IF_ERROR(net_->Load(minibatch.samples()));
     net_->Evaluate();
-    metrics.samples += size;
+    metrics.samples += minibatch.size;
+    if (!detector_) continue;
+    KUMO_RETURN_IF_ERROR(
+        detector_->Count(validation_->fields(), minibatch.samples(), &metrics.detections));
   }
   KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights_.data(), gradients_.data()));
   KUMO_ASSIGN_OR_RETURN(metrics.sums, net_->TakeSums());

@@ -28,6 +28,7 @@
 #include "data/batch_stream.h"
 #include "data/open_datasets.h"
 #include "models/backend/step_recorder.h"
+#include "models/detector.h"
 #include "models/net.h"
 #include "models/weight_step.h"
 #include "worker/session/actions.h"
@@ -99,8 +100,8 @@ class Trainer : public TrainingEngine {
   std::optional<Part> After(const Part& part) const;
   void StartRange(const Part& part);
   void StartNextRange(const Part& part);
-  // Loads the stream's next minibatch into the net. Returns its size; 0 at the end of the range.
-  Result<int> LoadNext(BatchStream* stream);
+  // Loads the next training minibatch into the net. Returns its size; 0 at the end of the range.
+  Result<int> LoadNext();
   // contribution: null for minibatches ahead.
   Result<MetricSums> Minibatches(const Part& part, const OnCoded& on_coded,
                                  PartitionArrays::Arrays* carried, Contribution* contribution);
@@ -128,6 +129,7 @@ class Trainer : public TrainingEngine {
   std::vector<std::vector<int>> chunks_of_stage_;
 
   std::optional<BatchStream> train_, validation_;
+  std::optional<Detector> detector_;
   std::optional<Part> started_;  // whose reading has begun
 
   DeviceArray<float> gradients_;

@@ -90,10 +90,16 @@ Result<LossPlan> PlanMultibox(const model::Layer& layer, std::span<const Shape> 
   const auto ratio = [](const char* name, int sum) {
     return Metric{name, sum, MetricFormula::kRatio, false, MultiboxSpec::kPositivesSum};
   };
-  KUMO_ASSIGN_OR_RETURN(plan.metrics,
-                        MetricList::Make({ratio("loss", MultiboxSpec::kLossSum),
-                                          ratio("offset_loss", MultiboxSpec::kOffsetSum),
-                                          ratio("class_loss", MultiboxSpec::kClassSum)}));
+  const auto precision = [](const char* name, int place, MetricFormula formula) {
+    return Metric{name, MultiboxSpec::kFirstPrecisionSum + place, formula, true};
+  };
+  KUMO_ASSIGN_OR_RETURN(
+      plan.metrics, MetricList::Make({ratio("loss", MultiboxSpec::kLossSum),
+                                      ratio("offset_loss", MultiboxSpec::kOffsetSum),
+                                      ratio("class_loss", MultiboxSpec::kClassSum),
+                                      precision("map", 0, MetricFormula::kAveragePrecision),
+                                      precision("map_11", 1, MetricFormula::kElevenPointPrecision),
+                                      precision("map_coco", 2, MetricFormula::kCocoPrecision)}));
   plan.detail = std::to_string(boxes) + " boxes";
   plan.spec = std::move(spec);
   return plan;

@@ -24,6 +24,9 @@ struct MultiboxSpec {
   static constexpr int kOffsetSum = 1;
   static constexpr int kClassSum = 2;
   static constexpr int kPositivesSum = 3;
+  // Precisions, which are no sums of the op.
+  static constexpr int kFirstPrecisionSum = 4;
+  static constexpr int kPrecisions = 3;
   static constexpr int kCoordinates = 4;  // of a box
   static constexpr int kMostObjects = 4096;
   static constexpr int kMostMaps = 16;
@@ -32,7 +35,7 @@ struct MultiboxSpec {
   std::vector<BoxGrid> grids = {};
   float negatives = 3;
   float threshold = 0.5f;
-  static int sums() { return kPositivesSum + 1; }
+  static int sums() { return kFirstPrecisionSum + kPrecisions; }
   float weight = 1;
 
   int64_t scores() const { return classes + 1; }

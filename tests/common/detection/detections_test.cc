@@ -219,23 +219,44 @@ TEST(AveragePrecision, CountsOfPartsAreThoseOfTheWholeInAnyOrder) {
     for (const Picture& picture : pictures) {
       DetectionCounts part;
       part.Add(picture.detections, picture.objects);
-      DetectionCounts copy;
-      for (const auto& [key, count] : part.counts()) copy.AddCount(key, count);
-      parts.Add(copy);
+      parts.Add(DetectionCounts::Decode(part.Encode(1 << 20)).value());
     }
     ASSERT_EQ(whole, parts);
   }
 }
 
-TEST(AveragePrecision, CountsThatNobodyMadeAreHarmless) {
-  Rng rng(4, RngPurpose::kTest);
-  for (int i = 0; i < 2000; ++i) {
-    DetectionCounts counts;
-    for (int k = 0; k < 20; ++k) {
-      const uint64_t key =
-          rng.NextBelow(2) == 0 ? rng.NextBelow(uint64_t{1} << 22) : rng.NextUint64();
-      counts.AddCount(key, static_cast<int64_t>(rng.NextBelow(9)) - 4);
+TEST(AveragePrecision, OfCountsThatMustFitIsNearlyTheSame) {
+  Rng rng(5, RngPurpose::kTest);
+  DetectionCounts counts;
+  for (int i = 0; i < 300; ++i) {
+    for (Picture& picture : RandomPictures(&rng)) {
+      for (Detection& detection : picture.detections) detection.score *= rng.NextUniform(0.9f, 1);
+      std::ranges::stable_sort(picture.detections, std::ranges::greater(), &Detection::score);
+      counts.Add(picture.detections, picture.objects);
     }
+  }
+  const auto whole = static_cast<int64_t>(counts.Encode(1 << 20).size());
+  const std::string small = counts.Encode(whole / 4);
+  EXPECT_LE(std::ssize(small), whole / 4);
+  const DetectionCounts fewer = DetectionCounts::Decode(small).value();
+  EXPECT_EQ(fewer.Classes(), counts.Classes());
+  for (const auto formula :
+       {PrecisionFormula::kElevenPoints, PrecisionFormula::kArea, PrecisionFormula::kCoco}) {
+    EXPECT_NEAR(fewer.MeanAveragePrecision(formula), counts.MeanAveragePrecision(formula), 0.01);
+  }
+  EXPECT_TRUE(counts.Encode(3).empty());
+}
+
+TEST(AveragePrecision, CountsThatNobodyMadeAreRefusedOrHarmless) {
+  Rng rng(4, RngPurpose::kTest);
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes;
+    for (uint64_t k = rng.NextBelow(40); k > 0; --k) {
+      bytes.push_back(static_cast<char>(rng.NextBelow(rng.NextBelow(2) == 0 ? 256 : 4)));
+    }
+    const Result<DetectionCounts> decoded = DetectionCounts::Decode(bytes);
+    if (!decoded.ok()) continue;
+    const DetectionCounts& counts = *decoded;
     for (const auto formula :
          {PrecisionFormula::kElevenPoints, PrecisionFormula::kArea, PrecisionFormula::kCoco}) {
       (void)counts.MeanAveragePrecision(formula);  // ends, under the sanitizers too

@@ -319,7 +319,7 @@ TEST(Multibox, ALayerTakesTheHeadsOfItsMaps) {
   };
   const Result<Graph> graph = plan(NetworkWith(heads, "classes: 2 " + map));
   ASSERT_TRUE(graph.ok()) << graph.status().message();
-  EXPECT_EQ(graph->metrics.Names(), "loss, offset_loss, class_loss");
+  EXPECT_EQ(graph->metrics.Names(), "loss, offset_loss, class_loss, map, map_11, map_coco");
   EXPECT_EQ(graph->target().classes, 2);
   EXPECT_EQ(graph->losses[0].detail, "256 boxes");
   const auto error = [&](const std::string& text) { return plan(text).status().message(); };

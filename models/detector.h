@@ -1,0 +1,40 @@
+// Detector: the detections of a network whose last loss is multibox, and their counts beside the
+// objects of an evaluated minibatch.
+//
+// Owned and used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/detection/average_precision.h"
+#include "common/detection/detections.h"
+#include "common/job/fields.h"
+#include "models/net.h"
+
+namespace kumo {
+
+class Detector {
+ public:
+  // None if the network is no detector. `net` must outlive it.
+  static std::optional<Detector> Of(Net* net);
+
+  // Detections of each sample of the minibatch that was evaluated last, in pixels of the network's
+  // input. The errors of Net::LossInputs.
+  Result<std::vector<std::vector<Detection>>> Detect(int batch, const DetectionRule& rule);
+  // Adds the detections and the objects of that minibatch to `counts`. fields: of the samples, with
+  // the lists "boxes" and "classes", and perhaps "difficult".
+  Status Count(const Fields& fields, const SampleBatch& batch, DetectionCounts* counts);
+
+ private:
+  Detector(Net* net, const MultiboxSpec& spec)
+      : net_(net), spec_(spec), defaults_(DefaultBoxes(spec.grids)) {}
+
+  Net* net_;
+  MultiboxSpec spec_;
+  std::vector<Box> defaults_;
+};
+
+}  // namespace kumo
