@@ -44,9 +44,9 @@ CommandLine MakeCommandLine(ImportArguments* args) {
   line.AddNote(
       "Understood: Conv, ConvTranspose, Gemm, MatMul; BatchNormalization, GroupNormalization,\n"
       "InstanceNormalization, LayerNormalization; Relu, LeakyRelu, Gelu, Sigmoid, Tanh; MaxPool,\n"
-      "AveragePool, GlobalAveragePool, ReduceMean; Resize, DepthToSpace, SpaceToDepth; Add, Sum,\n"
-      "Mul, Concat; Gather, Dropout; Reshape, Flatten, Transpose, Squeeze, Unsqueeze, Slice, "
-      "Split,\n"
+      "AveragePool, GlobalAveragePool, ReduceMean; Resize, Upsample, DepthToSpace, SpaceToDepth;\n"
+      "Add, Sum, Mul, Concat; Gather, Dropout; Reshape, Flatten, Transpose, Squeeze, Unsqueeze,\n"
+      "Slice, Split, "
       "Expand, Pad by 0; Softmax and LogSoftmax at the end; Constant, Identity, Cast, Shape; and\n"
       "what exporters write as several nodes: GELU, SiLU, layer, group and L2 normalisation,\n"
       "embeddings, attention.\n\n"
