@@ -4,7 +4,7 @@
 #
 #   ./test.sh          builds one configuration and runs all unit, property, simulation,
 #                      multi-process and client tests, except those with the label "long"
-#   ./test.sh --all    also: the long tests and three times as many simulated jobs, format, the
+#   ./test.sh --all    also: the long tests and twice as many simulated jobs, format, the
 #                      sanitizer builds with each fuzzer, each source compiled alone, clang-tidy (both
 #                      of files that changed since they passed), each benchmark once, and the
 #                      packages in a bare system
@@ -116,7 +116,7 @@ if [ "$all" = 0 ]; then
     "(./test.sh --all); skipped tests are listed above"
   exit 0
 fi
-kumo_test release -LE 'bench|package'
+KUMO_SIM_SEEDS=${KUMO_SIM_SEEDS:-1200} kumo_test release -LE 'bench|package'
 
 # The packages and the benchmarks mostly wait, for one process or for each other: they run beside the
 # sanitizer builds, which keep all cores busy, and are printed after them. The packages are of the
