@@ -1,7 +1,7 @@
 #include "common/job/metric_sums.h"
 
 #include <cstddef>
-#include <utility>
+#include <string>
 
 #include "proto/checkpoint.pb.h"
 
@@ -15,17 +15,30 @@ void MetricSums::Add(const MetricSums& other) {
 }
 
 MetricSums ReadSums(const checkpoint::SampleSums& message) {
-  MetricSums sums = {message.samples(), {message.sums().begin(), message.sums().end()}};
-  Result<DetectionCounts> detections = DetectionCounts::Decode(message.detections());
-  if (detections.ok()) sums.detections = *std::move(detections);
-  return sums;
+  return {message.samples(), {message.sums().begin(), message.sums().end()}};
 }
 
 void WriteSums(const MetricSums& sums, checkpoint::SampleSums* message) {
   message->Clear();
   message->set_samples(sums.samples);
   message->mutable_sums()->Assign(sums.sums.begin(), sums.sums.end());
-  if (!sums.detections.empty()) message->set_detections(sums.detections.Encode(kDetectionBytes));
+}
+
+Result<MetricSums> ReadEvaluation(const checkpoint::SampleSums& message, int partitions) {
+  const std::string& counts = message.detections();
+  if (std::ssize(counts) > kDetectionBytes / partitions) {
+    return InvalidArgument("counts of detections take " + std::to_string(counts.size()) +
+                           " bytes; there may be " + std::to_string(kDetectionBytes / partitions));
+  }
+  MetricSums sums = ReadSums(message);
+  KUMO_ASSIGN_OR_RETURN(sums.detections, DetectionCounts::Decode(counts));
+  return sums;
+}
+
+void WriteEvaluation(const MetricSums& sums, int partitions, checkpoint::SampleSums* message) {
+  WriteSums(sums, message);
+  if (sums.detections.empty()) return;
+  message->set_detections(sums.detections.Encode(kDetectionBytes / partitions));
 }
 
 }  // namespace kumo

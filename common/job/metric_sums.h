@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/base/status.h"
 #include "common/detection/average_precision.h"
 
 namespace kumo {
@@ -17,9 +18,9 @@ namespace checkpoint {
 class SampleSums;
 }
 
-// Limit of the counts of one partition's evaluation in a message. The coordinator's state, which
-// goes with each version, holds those of all partitions.
-inline constexpr int64_t kDetectionBytes = 48 << 10;
+// Limit of the counts of detections in messages, for the evaluations of all partitions together:
+// the coordinator's state, which goes with each version, holds those that wait for the others.
+inline constexpr int64_t kDetectionBytes = 256 << 10;
 
 struct MetricSums {
   int64_t samples = 0;
@@ -33,8 +34,13 @@ struct MetricSums {
   bool operator==(const MetricSums&) const = default;
 };
 
-// Counts of detections that are damaged are none.
+// Without counts of detections.
 MetricSums ReadSums(const checkpoint::SampleSums& message);
 void WriteSums(const MetricSums& sums, checkpoint::SampleSums* message);
+
+// An evaluation of one of `partitions` partitions, with its counts of detections, which may take an
+// equal part of kDetectionBytes. InvalidArgument if they take more or are damaged.
+Result<MetricSums> ReadEvaluation(const checkpoint::SampleSums& message, int partitions);
+void WriteEvaluation(const MetricSums& sums, int partitions, checkpoint::SampleSums* message);
 
 }  // namespace kumo

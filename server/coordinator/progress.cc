@@ -96,7 +96,11 @@ EpochLedger::EpochLedger(const wire::CoordinatorState& state, const MetricList& 
   for (const auto& ended : state.ended_epochs()) {
     ended_[ended.epoch()] = ReadSums(ended.train());
     auto& evaluations = evaluations_[ended.epoch()];
-    for (const auto& [partition, sums] : ended.evaluated()) evaluations[partition] = ReadSums(sums);
+    // Each was as short as its part when it came. One that is damaged is asked for again.
+    for (const auto& [partition, sums] : ended.evaluated()) {
+      Result<MetricSums> read = ReadEvaluation(sums, /*partitions=*/1);
+      if (read.ok()) evaluations[partition] = *std::move(read);
+    }
   }
 }
 
@@ -134,7 +138,7 @@ void EpochLedger::Describe(wire::CoordinatorState* state) const {
     const auto evaluations = evaluations_.find(epoch);
     if (evaluations == evaluations_.end()) continue;
     for (const auto& [partition, sums] : evaluations->second) {
-      WriteSums(sums, &(*ended->mutable_evaluated())[partition]);
+      WriteEvaluation(sums, /*partitions=*/1, &(*ended->mutable_evaluated())[partition]);
     }
   }
 }
@@ -294,7 +298,9 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
     return InvalidArgument(which);
   }
   const int64_t samples = plan->EvaluationSamples(validation_samples_, partition).size();
-  const MetricSums sums = ReadSums(header.metrics());
+  Result<MetricSums> read = ReadEvaluation(header.metrics(), plan->settings().partitions);
+  KUMO_RETURN_IF_ERROR(read.status().WithContext(which));
+  const MetricSums sums = *std::move(read);
   KUMO_RETURN_IF_ERROR(metrics_.Check(sums, samples).WithContext(which));
   Evaluated evaluated;
   evaluated.is_new = ledger_.Waits(*plan, version, partition);

@@ -120,7 +120,7 @@ void Computation::SendEvaluation(const MetricSums& metrics, WorkerStepContext* c
   header.set_type(wire::EVALUATED);
   header.set_round(round_);
   header.set_partition(partition_);
-  WriteSums(metrics, header.mutable_metrics());
+  WriteEvaluation(metrics, shape_->plan.settings().partitions, header.mutable_metrics());
   context->Ask(0, std::move(header));
 }
 

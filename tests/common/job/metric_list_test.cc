@@ -117,6 +117,34 @@ TEST(MetricListTest, SumsAreTheSameAfterATransfer) {
   EXPECT_EQ(ReadSums(checkpoint::SampleSums()), MetricSums());
 }
 
+// Of an evaluation the counts go with the sums, as long as their part allows; of a round they do
+// not.
+TEST(MetricSumsTest, OfAnEvaluationHaveCountsOfDetectionsWithinTheirPart) {
+  MetricSums sums = Sums(4, {1.75});
+  const std::vector<GroundTruth> objects = {{{0, 0, 10, 10}, 0, false}};
+  for (int i = 1; i < 2000; ++i) {
+    sums.detections.Add(std::vector<Detection>{{{0, 0, 10, 10}, 0, static_cast<float>(i) / 2000}},
+                        objects);
+  }
+  checkpoint::SampleSums message;
+  WriteEvaluation(sums, 1, &message);
+  EXPECT_EQ(ReadEvaluation(message, 1).value(), sums);
+  EXPECT_EQ(ReadSums(message), Sums(4, {1.75}));
+  constexpr int kMany = 64;
+  EXPECT_FALSE(ReadEvaluation(message, kMany).ok()) << message.detections().size();
+  WriteEvaluation(sums, kMany, &message);
+  EXPECT_LE(std::ssize(message.detections()), kDetectionBytes / kMany);
+  const MetricSums shorter = ReadEvaluation(message, kMany).value();
+  EXPECT_NEAR(shorter.detections.MeanAveragePrecision(PrecisionFormula::kArea), 1, 1e-9);
+  // The coordinator's state has them as they came.
+  WriteEvaluation(shorter, 1, &message);
+  EXPECT_EQ(ReadEvaluation(message, 1).value(), shorter);
+  message.set_detections("\xff");
+  EXPECT_FALSE(ReadEvaluation(message, 1).ok());
+  WriteSums(sums, &message);
+  EXPECT_TRUE(message.detections().empty());
+}
+
 TEST(MetricListTest, AListIsTheSameAfterATransfer) {
   const MetricList list = LossAccuracyPerplexity();
   checkpoint::Manifest manifest;
