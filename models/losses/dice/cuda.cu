@@ -20,7 +20,7 @@ struct DiceTerms {
   float weight;
 };
 
-// What a class of a sample has: D, and U + k.
+// Terms of a class of a sample: D, and U + k.
 struct DiceOfClass {
   float dice;
   float denominator;

@@ -75,7 +75,7 @@ class Multibox final : public LossOp {
     double of_classes = 0;
   };
 
-  // What is no number is the hardest, so that there is an order.
+  // NaN counts as the hardest, so that the order is total.
   static float Order(float hardness) {
     return std::isnan(hardness) ? std::numeric_limits<float>::infinity() : hardness;
   }

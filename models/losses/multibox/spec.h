@@ -10,7 +10,7 @@
 namespace kumo {
 
 // Inputs: the offsets of each map, 4 channels for each box of a cell, and then the scores of each
-// map, classes + 1 channels for each box of a cell, of which the first is the background. Targets:
+// map, classes + 1 channels for each box of a cell; the first is the background. Targets:
 // the list of the objects' classes, and the list of their boxes, in pixels.
 //
 // The first kMostObjects objects of an image are matched to default boxes as MatchBoxes does. P:

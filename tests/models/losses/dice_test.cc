@@ -143,7 +143,7 @@ TEST(DiceTest, SettingsOutOfRangeAreNamed) {
               HasSubstr("ignored_label"));
 }
 
-// On one label, of which both losses have the same opinion.
+// On one label, for which both losses have the same target.
 TEST(DiceTest, CrossEntropyAndDiceShareALabel) {
   const auto parse = [&](const std::string& first, const std::string& second) {
     return ParseNetwork(

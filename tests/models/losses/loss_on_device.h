@@ -54,7 +54,7 @@ FoundLoss RunLoss(const Setting& setting, const Spec& spec, int batch,
   return found;
 }
 
-// Labels of masks: the classes of positions, some of which are ignored.
+// Labels of masks: the classes of positions; some positions are ignored.
 inline std::vector<int32_t> SomeClasses(int64_t n, int64_t classes, int ignored, Rng* rng) {
   std::vector<int32_t> labels;
   for (int64_t i = 0; i < n; ++i) {

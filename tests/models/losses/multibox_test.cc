@@ -283,7 +283,7 @@ TEST(Multibox, ImagesWithoutObjectsAreWithoutLossAndGradient) {
   }
 }
 
-// What is no number counts as the hardest negative, so that the loss shows it.
+// NaN counts as the hardest negative, so that the loss shows it.
 TEST(Multibox, AScoreThatIsNoNumberShows) {
   const MultiboxSpec spec = SmallSpec();
   Rng rng(7, RngPurpose::kTest);
