@@ -120,8 +120,11 @@ Result<Net::Taken> Net::Take(const Fields& fields, const Field& wanted,
     return FailedPrecondition(name + (wanted.list ? " that is a list" : " that is no list") +
                               ", that of the samples is " + (found.list ? "one" : "none"));
   }
+  if (found.list && (found.extents.empty() || found.extents[0] < 1)) {
+    return FailedPrecondition(name + ", and the lists of the samples have room for no entry");
+  }
   Field expected = wanted;
-  if (wanted.list && !found.extents.empty()) expected.extents[0] = found.extents[0];
+  if (wanted.list) expected.extents[0] = found.extents[0];
   if (target != nullptr && FitsClasses(*target, expected, found)) {
     return Taken{std::move(found), place};
   }

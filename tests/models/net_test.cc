@@ -361,11 +361,13 @@ TEST(NetTest, ListsOfObjectsAreTakenOrRefusedByTheirLengths) {
   fields[0].type = NumberType::kFloat32;
   const auto refusal = [&](const Fields& of) { return net.net->Connect(of, {}).message(); };
   Fields other = fields;
+  other[1].extents = {3};
   other[2].extents = {3, 5};
   EXPECT_THAT(refusal(other), HasSubstr("of 3x4, that of the samples is 3x5"));
   other = fields;
   other[1].list = false;
   EXPECT_THAT(refusal(other), HasSubstr("that is a list, that of the samples is none"));
+  EXPECT_THAT(refusal(fields), HasSubstr("room for no entry"));
   fields[1].extents = {3};
   fields[2].extents = {3, 4};
   ASSERT_TRUE(net.net->Connect(fields, {}).ok());

@@ -172,6 +172,9 @@ Result<std::unique_ptr<RunningModel>> RunningModel::Make(const StoredModel& mode
   KUMO_RETURN_IF_ERROR(
       made->net_->Bind(model.layout, made->weights_.data(), made->gradients_.data()));
   made->takes_ = made->net_->takes();
+  for (Field& field : made->takes_) {
+    if (field.list) field.extents[0] = 1;
+  }
   if (made->takes_[0].type == NumberType::kUint8) made->takes_[0].type = type;
   KUMO_RETURN_IF_ERROR(made->net_->Connect(made->takes_, pixels));
   for (const Field& field : made->takes_) {
