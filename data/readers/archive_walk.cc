@@ -117,6 +117,17 @@ Result<std::span<const uint8_t>> ArchiveWalk::Content() {
   return std::span<const uint8_t>(content_);
 }
 
+Result<size_t> ArchiveWalk::Read(std::span<uint8_t> out) {
+  size_t size = 0;
+  while (size < out.size()) {
+    const la_ssize_t read = archive_read_data(handle_.get(), out.data() + size, out.size() - size);
+    if (read < 0) return Damaged();
+    if (read == 0) break;
+    size += static_cast<size_t>(read);
+  }
+  return size;
+}
+
 Result<ArchivePlace> ArchiveWalk::Place() {
   archive* handle = handle_.get();
   const auto cannot = [this](const std::string& why) {

@@ -38,9 +38,13 @@ struct ArchiveEntry {
 
 // Location of a file in an archive, for reading it on its own.
 struct ArchivePlace {
+  static constexpr int64_t kMissing = -1;
+
   int64_t offset = 0;     // in the archive's file
-  int64_t size = 0;       // bytes, once unpacked
+  int64_t size = 0;       // bytes, once unpacked; kMissing: the archive lacks the file
   bool deflated = false;  // RFC 1951
+
+  bool missing() const { return size == kMissing; }
 };
 
 class ArchiveWalk {
@@ -55,6 +59,10 @@ class ArchiveWalk {
   // The content of the file that Next() returned, valid until the next call. InvalidArgument if it
   // exceeds kMaxImageFileBytes; any other error is the archive's.
   Result<std::span<const uint8_t>> Content();
+
+  // The next bytes of the file that Next() returned, instead of Content: fills `out`; returns the
+  // number of bytes, which is smaller only at the file's end. DataLoss if the archive is damaged.
+  Result<size_t> Read(std::span<uint8_t> out);
 
   // The location of the file that Next() returned. FailedPrecondition if the archive must be
   // unpacked from its start (tar in gzip; zip methods other than deflate, or encrypted);

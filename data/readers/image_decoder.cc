@@ -163,8 +163,20 @@ Status ImageDecoder::DecodeStored(std::span<const uint8_t> file, const ImageHead
   return OkStatus();
 }
 
-Status ImageMaker::Make(std::span<const uint8_t> file, const ImageTarget& target,
-                        std::span<uint8_t> pixels) {
+namespace {
+
+// The part of the image that is scaled to the target's size.
+Rectangle PartFor(const ImageTarget& target, const ImageHeader& header) {
+  const int64_t height = target.extents[1], width = target.extents[2];
+  if (target.stretch) return {0, 0, header.height, header.width};
+  if (target.shorter_side == 0) return LargestWithin(header.height, header.width, height, width);
+  return MiddleOf(header.height, header.width, height, width, target.shorter_side);
+}
+
+}  // namespace
+
+Result<ImageHeader> ImageMaker::Make(std::span<const uint8_t> file, const ImageTarget& target,
+                                     std::span<uint8_t> pixels) {
   const std::vector<int64_t>& wanted = target.extents;
   KUMO_ASSIGN_OR_RETURN(const ImageHeader header, ImageDecoder::ReadHeader(file));
   const bool same =
@@ -176,15 +188,14 @@ Status ImageMaker::Make(std::span<const uint8_t> file, const ImageTarget& target
         "; set data.image_size = " + ExtentsText(wanted) + " to scale all to one size");
   }
   const int channels = static_cast<int>(wanted[0]);
-  if (same) return decoder_.DecodeTo(file, header, channels, pixels);
+  if (same) {
+    KUMO_RETURN_IF_ERROR(decoder_.DecodeTo(file, header, channels, pixels));
+    return header;
+  }
   KUMO_ASSIGN_OR_RETURN(const std::span<const uint8_t> decoded, decoder_.Decode(file, channels));
-  const Rectangle part =
-      target.shorter_side == 0
-          ? LargestWithin(header.height, header.width, wanted[1], wanted[2])
-          : MiddleOf(header.height, header.width, wanted[1], wanted[2], target.shorter_side);
-  resampler_.Resample(decoded, channels, header.height, header.width, part, wanted[1], wanted[2],
-                      pixels);
-  return OkStatus();
+  resampler_.Resample(decoded, channels, header.height, header.width, PartFor(target, header),
+                      wanted[1], wanted[2], pixels);
+  return header;
 }
 
 }  // namespace kumo

@@ -47,6 +47,8 @@ struct ImageTarget {
   // channels, height, width; height and width are 0 if each image keeps its own size.
   std::vector<int64_t> extents;
   bool scale = false;  // scale images of other sizes instead of refusing them
+  // Scaled images keep all of their content instead of their proportions.
+  bool stretch = false;
   // For scaled images: 0, or the shorter side for MiddleOf, at least each wanted side.
   int64_t shorter_side = 0;
 
@@ -57,10 +59,11 @@ struct ImageTarget {
 // thread; reuses its memory.
 class ImageMaker {
  public:
-  // DataLoss or InvalidArgument if the file is damaged or unsupported (ImageDecoder);
-  // FailedPrecondition if it has another size and target.scale is not set. Requires a target of one
-  // size.
-  Status Make(std::span<const uint8_t> file, const ImageTarget& target, std::span<uint8_t> pixels);
+  // Returns the image's header. DataLoss or InvalidArgument if the file is damaged or unsupported
+  // (ImageDecoder); FailedPrecondition if it has another size and target.scale is not set. Requires
+  // a target of one size.
+  Result<ImageHeader> Make(std::span<const uint8_t> file, const ImageTarget& target,
+                           std::span<uint8_t> pixels);
 
   ImageDecoder& decoder() { return decoder_; }
 

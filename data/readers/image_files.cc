@@ -60,6 +60,7 @@ class Lister {
       listing_.images.push_back(std::move(path));
     } else {
       listing_.left_out.AddFile(path);
+      listing_.others.push_back(std::move(path));
     }
     ++entries_;
   }
@@ -84,6 +85,7 @@ class Lister {
   // Sorted.
   ImageListing Finish() {
     std::ranges::sort(listing_.images);
+    std::ranges::sort(listing_.others);
     std::ranges::sort(listing_.unusable, {}, &ImageListing::Unusable::name);
     std::ranges::sort(listing_.folders);
     listing_.folders.erase(std::unique(listing_.folders.begin(), listing_.folders.end()),
@@ -358,7 +360,10 @@ Result<std::vector<ArchivePlace>> LocateImages(const ImageContainer& container,
         for (const int64_t index : indices) places[index] = place;
         return OkStatus();
       },
-      [](int64_t, const Status& missing) { return missing; }));
+      [&places](int64_t index, const Status&) {
+        places[index].size = ArchivePlace::kMissing;
+        return OkStatus();
+      }));
   return places;
 }
 

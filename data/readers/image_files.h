@@ -46,6 +46,7 @@ struct ImageListing {
   };
 
   std::vector<std::string> images;   // by IsImageName
+  std::vector<std::string> others;   // other files, which are not hidden
   std::vector<std::string> folders;  // at the top
   std::vector<Unusable> unusable;
   LeftOut left_out;  // other files, hidden files and folders
@@ -67,8 +68,9 @@ Status ReadImages(const ImageContainer& container, std::span<const std::string> 
                   const SeeImage& see);
 
 // Locates the named files without reading them. FailedPrecondition if the archive must be unpacked
-// from its start (tar in gzip; zip methods other than deflate, or encrypted). NotFound if a name is
-// missing, InvalidArgument if a file is too long, DataLoss if the archive is damaged.
+// from its start (tar in gzip; zip methods other than deflate, or encrypted). InvalidArgument if a
+// file is too long, DataLoss if the archive is damaged. The place of a file that the archive lacks
+// is missing().
 Result<std::vector<ArchivePlace>> LocateImages(const ImageContainer& container,
                                                std::span<const std::string> names);
 

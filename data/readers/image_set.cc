@@ -13,6 +13,7 @@
 #include <glog/logging.h>
 
 #include "data/readers/image_decoder.h"
+#include "data/readers/image_store.h"
 #include "data/readers/images_on_demand.h"
 #include "data/readers/unpacked_file.h"
 #include "data/samples/dataset.h"
@@ -172,7 +173,7 @@ class Decoded {
   }
 
   Status Take(int64_t index, std::span<const uint8_t> file) {
-    KUMO_RETURN_IF_ERROR(maker_.Make(file, target_, Pixels(index)));
+    KUMO_RETURN_IF_ERROR(maker_.Make(file, target_, Pixels(index)).status());
     Valid()[index] = 1;
     return OkStatus();
   }

@@ -98,6 +98,7 @@ class Predictor {
     made->of_classes_ = IsOfClasses(graph, made->output_);
     made->target_ = {{input.channels(), input.height(), input.width()},
                      /*scale=*/true,
+                     /*stretch=*/false,
                      model.experiment.data.shorter_side};
     if (images && made->target_.shorter_side > 0) {
       KUMO_RETURN_IF_ERROR(CheckShorterSide(made->target_.shorter_side, made->target_.extents));
@@ -114,7 +115,8 @@ class Predictor {
   // Decodes the next sample. An error changes nothing.
   Status Decode(std::span<const uint8_t> file) {
     const std::span<std::byte> room = Room();
-    return image_.Make(file, target_, {reinterpret_cast<uint8_t*>(room.data()), room.size()});
+    return image_.Make(file, target_, {reinterpret_cast<uint8_t*>(room.data()), room.size()})
+        .status();
   }
   // Copies the next sample. Requires as many elements as the network's input has.
   void Copy(std::span<const std::byte> numbers) { std::ranges::copy(numbers, Room().begin()); }
