@@ -80,6 +80,7 @@ Result<DescribedData> DescribeData(const CliEnvironment& environment, const std:
   data.label_numbers = answer.Number("label_numbers");
   data.label_mean = answer.Real("label_mean");
   data.label_deviation = answer.Real("label_deviation");
+  data.objects = answer.Number("objects");
   data.damaged = answer.Number("damaged");
   data.note = answer.Text("note");
   return data;

@@ -24,6 +24,7 @@ struct DescribedData {
   int64_t label_numbers = 0;
   // Of labels that are numbers: mean of all, and the largest standard deviation.
   double label_mean = 0, label_deviation = 0;
+  int64_t objects = 0;  // of detection data, in the training set
   int64_t damaged = 0;  // images
   std::string note;     // about images in both sets; "": none
 };

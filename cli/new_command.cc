@@ -145,6 +145,16 @@ Status Copy(const CliEnvironment& environment, const NewArguments& args) {
 Status WriteForData(const CliEnvironment& environment, const NewArguments& args) {
   KUMO_RETURN_IF_ERROR(CheckNothingIsThere(args.name));
   KUMO_ASSIGN_OR_RETURN(const DescribedData data, DescribeData(environment, args.data));
+  if (data.objects > 0) {
+    std::string settings;
+    for (const auto& [key, value] : data.settings) {
+      settings += (settings.empty() ? "" : ", ") + ("data." + key) + " = " + value;
+    }
+    return FailedPrecondition(args.data + ": " + data.form +
+                              ", but kumo new --data writes networks that classify whole samples; "
+                              "these settings read the set: " +
+                              settings);
+  }
   std::string text_network;
   if (data.field == "tokens") {
     const LoadedExperiment model =

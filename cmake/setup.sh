@@ -6,7 +6,8 @@ KUMO_PACKAGES=(
   libgoogle-glog-dev libgtest-dev libgmock-dev libdnnl-dev zlib1g-dev libisal-dev
   libboost-program-options-dev libboost-context-dev mold
   libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js
-  libjpeg-dev libspng-dev libarchive-dev liblzma-dev libbz2-dev libzstd-dev nettle-dev
+  libjpeg-dev libspng-dev libpugixml-dev nlohmann-json3-dev libarchive-dev liblzma-dev libbz2-dev
+  libzstd-dev nettle-dev
 )
 
 # kumo_install_packages [MORE ...]: installs what is missing, and says what it does.

@@ -79,6 +79,7 @@ uint64_t HashOfImage(const Sample& sample, int image) {
 // threads.
 struct Tally {
   std::vector<int64_t> of_class;
+  ObjectFigures objects;
   std::vector<Sums> channels, labels;
   std::map<int64_t, std::string> damaged;  // by sample
 
@@ -86,6 +87,7 @@ struct Tally {
     for (size_t i = 0; i < of_class.size(); ++i) of_class[i] += other.of_class[i];
     AddSums(other.channels, &channels);
     AddSums(other.labels, &labels);
+    objects.Add(other.objects);
     damaged.insert(other.damaged.begin(), other.damaged.end());
   }
 
@@ -107,6 +109,9 @@ class Pass {
         options_(options),
         image_(FindField(dataset.fields(), kImageField)),
         label_(FindField(dataset.fields(), kLabelField)),
+        boxes_(FindField(dataset.fields(), kBoxesField)),
+        classes_(FindField(dataset.fields(), kClassesField)),
+        difficult_(FindField(dataset.fields(), kDifficultField)),
         bytes_(image_ >= 0 && dataset.fields()[image_].type == NumberType::kUint8) {
     if (bytes_) hashes_.resize(dataset.size());
   }
@@ -126,6 +131,7 @@ class Pass {
     for (const Tally& tally : tallies) sum.Add(tally);
     DataSummary summary;
     summary.of_class = std::move(sum.of_class);
+    if (boxes_ >= 0) summary.objects = sum.objects;
     Finish(sum.channels, &summary.mean, &summary.deviation);
     Finish(sum.labels, &summary.label_mean, &summary.label_deviation);
     for (auto& [index, why] : sum.damaged) summary.damaged.push_back(std::move(why));
@@ -171,7 +177,10 @@ class Pass {
   }
 
   void Count(const Sample& sample, int64_t index, Tally* tally) {
-    if (Numbers()) {
+    if (boxes_ >= 0) {
+      CountLabels(sample.field(classes_), &tally->of_class);
+      tally->objects.Add(sample.extents(image_), sample.field(boxes_), sample.field(difficult_));
+    } else if (Numbers()) {
       Add<float>(sample.field(label_), tally->labels);
     } else {
       CountLabels(sample.field(label_), &tally->of_class);
@@ -187,7 +196,7 @@ class Pass {
 
   const Dataset& dataset_;
   const SummaryOptions& options_;
-  const int image_, label_;
+  const int image_, label_, boxes_, classes_, difficult_;
   const bool bytes_;
   std::vector<uint64_t> hashes_;  // each written by one thread
   std::atomic<int64_t> next_ = 0;
@@ -198,8 +207,42 @@ class Pass {
 
 }  // namespace
 
+void ObjectFigures::Add(std::span<const int64_t> image, std::span<const std::byte> boxes,
+                        std::span<const std::byte> difficult_flags) {
+  constexpr double kSmall = 32 * 32, kMedium = 96 * 96;
+  std::array<float, 4> box{};
+  const auto count = static_cast<int64_t>(boxes.size() / sizeof box);
+  objects += count;
+  most = std::max(most, count);
+  if (count == 0) ++images_without;
+  for (; boxes.size() >= sizeof box; boxes = boxes.subspan(sizeof box)) {
+    std::memcpy(box.data(), boxes.data(), sizeof box);
+    const double area = (double{box[2]} - box[0]) * (double{box[3]} - box[1]);
+    ++by_area[area < kSmall ? 0 : area < kMedium ? 1 : 2];
+  }
+  difficult += std::ranges::count(difficult_flags, std::byte{1});
+  least_height = std::min(least_height, image[1]);
+  most_height = std::max(most_height, image[1]);
+  least_width = std::min(least_width, image[2]);
+  most_width = std::max(most_width, image[2]);
+}
+
+void ObjectFigures::Add(const ObjectFigures& other) {
+  objects += other.objects;
+  difficult += other.difficult;
+  images_without += other.images_without;
+  most = std::max(most, other.most);
+  for (size_t i = 0; i < by_area.size(); ++i) by_area[i] += other.by_area[i];
+  least_height = std::min(least_height, other.least_height);
+  most_height = std::max(most_height, other.most_height);
+  least_width = std::min(least_width, other.least_width);
+  most_width = std::max(most_width, other.most_width);
+}
+
 Result<DataSummary> Summarise(const Dataset& dataset, const SummaryOptions& options) {
-  if (FindField(dataset.fields(), kLabelField) < 0) {
+  const auto has = [&](const char* name) { return FindField(dataset.fields(), name) >= 0; };
+  const bool objects = has(kImageField) && has(kBoxesField) && has(kClassesField);
+  if (!has(kLabelField) && !(objects && has(kDifficultField))) {
     return FailedPrecondition(dataset.name() + ": its samples have no labels");
   }
   return Pass(dataset, options).Run();

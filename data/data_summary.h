@@ -2,8 +2,11 @@
 // samples that cannot be read, and a hash of each image.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,8 +16,28 @@
 
 namespace kumo {
 
+// Figures of the objects of detection data.
+struct ObjectFigures {
+  int64_t objects = 0;
+  int64_t difficult = 0;
+  int64_t images_without = 0;
+  int64_t most = 0;  // objects of one image
+  // By the area of the box, as COCO's evaluation parts them: below 32 x 32 pixels, below 96 x 96,
+  // and larger.
+  std::array<int64_t, 3> by_area{};
+  // Sides of the images, in pixels; INT64_MAX and 0 without images.
+  int64_t least_height = INT64_MAX, most_height = 0;
+  int64_t least_width = INT64_MAX, most_width = 0;
+
+  // Adds a sample's image of these extents and its lists, as a detection set has them.
+  void Add(std::span<const int64_t> image, std::span<const std::byte> boxes,
+           std::span<const std::byte> difficult_flags);
+  void Add(const ObjectFigures& other);
+};
+
 struct DataSummary {
-  std::vector<int64_t> of_class;  // samples (of a text: tokens) per class
+  std::vector<int64_t> of_class;         // samples (of a text: tokens, of detection data: objects)
+  std::optional<ObjectFigures> objects;  // of detection data
   // Per element of the label, if labels are no classes.
   std::vector<double> label_mean;
   std::vector<double> label_deviation;
@@ -34,8 +57,8 @@ struct SummaryOptions {
   std::function<void(int64_t read)> progress = {};
 };
 
-// Reads all samples once. FailedPrecondition if they have no labels; the errors of Dataset::Read
-// except damage (IsDamage). The result does not depend on the number of threads.
+// Reads all samples once. FailedPrecondition if they have neither labels nor objects; the errors of
+// Dataset::Read except damage (IsDamage). The result does not depend on the number of threads.
 Result<DataSummary> Summarise(const Dataset& dataset, const SummaryOptions& options = {});
 
 // Class weights by which all classes have the same influence: n / (classes x samples of the class),

@@ -29,15 +29,16 @@ constexpr size_t kLookedAt = 64 << 10;        // bytes of a file
 constexpr int64_t kMeasuredImages = 200;      // of a set, for their sizes
 constexpr int64_t kLargestKeptSide = 96;      // larger images are scaled
 constexpr int64_t kSides[] = {96, 64, 32};    // to one of these
+constexpr int64_t kDetectionSide = 300;       // images with objects are scaled to, as by SSD300
 constexpr int kMostClasses = 1'000'000;       // data.classes'
 constexpr int64_t kMostCountedClasses = 100;  // labels above are numbers
 constexpr uint64_t kLongestMap = uint64_t{4} << 30;
 constexpr std::string_view kInArchive = "@/";
 constexpr size_t kNamedFolders = 8;  // in a message
 constexpr char kForms[] =
-    "folders of images (.jpg, .png), one per class, also in a .zip or .tar; image maps; IDX files; "
-    "CIFAR's "
-    "binary files; CNTK's text format; a text";
+    "folders of images (.jpg, .png), one per class, also in a .zip or .tar; Pascal VOC's layout; "
+    "image "
+    "maps; IDX files; CIFAR's binary files; CNTK's text format; a text";
 
 enum class FileForm { kOther, kIdxImages, kIdxLabels, kCtf, kMap, kText };
 
@@ -169,11 +170,61 @@ void SetImageSize(const Sizes& sizes, bool decodable_on_demand, Experiment::Data
   data->crop_pad = static_cast<int>(side / 8);
 }
 
+// The lists of images in the layout of Pascal VOC; none if the files are in another one.
+std::optional<std::set<std::string>> VocSetsIn(const ImageListing& listing) {
+  constexpr std::string_view kLists = "ImageSets/Main/";
+  bool annotated = false;
+  std::set<std::string> sets;
+  for (const std::string& file : listing.others) {
+    const std::string folder = fs::path(file).parent_path().filename().string();
+    annotated |= folder == "Annotations" && file.ends_with(".xml");
+    const size_t at = file.find(kLists);
+    if (at == file.npos || !file.ends_with(".txt")) continue;
+    sets.insert(fs::path(file).stem().string());
+  }
+  return annotated && !listing.images.empty() ? std::optional(sets) : std::nullopt;
+}
+
+// files: the images.
+Result<FoundDataset> FindVoc(const std::string& path, const std::string& directory,
+                             const std::string& name, const std::set<std::string>& sets,
+                             const std::vector<std::string>& files) {
+  FoundDataset found;
+  Experiment::Data& data = found.data;
+  data.reader = DataReader::kVoc;
+  data.directory = directory;
+  const std::string train = sets.contains("trainval") ? "trainval"
+                            : sets.contains("train")  ? "train"
+                                                      : "";
+  const std::string validation = sets.contains("test")                      ? "test"
+                                 : sets.contains("val") && train == "train" ? "val"
+                                                                            : "";
+  const auto of = [&](const std::string& set) { return set.empty() ? name : name + ":" + set; };
+  data.train_images = of(train);
+  data.validation_images = validation.empty() || train.empty() ? "" : of(validation);
+  ReaderRequest request;
+  request.images = train.empty() ? path : path + ":" + train;
+  request.any_classes = request.skip_damaged = true;
+  KUMO_ASSIGN_OR_RETURN(const ImageContainer container, FindContainer(path));
+  KUMO_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(container, files));
+  if (!sizes.equal) {
+    data.image_size =
+        ExtentsText(std::vector<int64_t>{sizes.colour ? 3 : 1, kDetectionSide, kDetectionSide});
+  }
+  KUMO_ASSIGN_OR_RETURN(const auto dataset, OpenVoc(request));
+  data.classes = dataset->classes();
+  found.form = "images with objects of " + Counted(data.classes, "class", "classes") +
+               " in the layout of Pascal VOC";
+  return found;
+}
+
 // A folder, perhaps in an archive, that holds folders of classes, or two such sets.
 Result<FoundDataset> FindImages(const std::string& path, const std::string& directory,
                                 const std::string& name) {
   KUMO_ASSIGN_OR_RETURN(ImageContainer container, FindContainer(path));
   KUMO_ASSIGN_OR_RETURN(const ImageListing listing, ListImages(container));
+  if (const auto sets = VocSetsIn(listing))
+    return FindVoc(path, directory, name, *sets, listing.images);
   std::vector<std::string> files = listing.images;
   // The first two folders of each path.
   std::set<std::string> tops;

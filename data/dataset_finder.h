@@ -1,5 +1,6 @@
 // Dataset finder: recognises the data sets in a folder or a file (`kumo new --data`): image
-// folders, also in an archive, IDX, CIFAR, CNTK's text format and text.
+// folders, and the layout of Pascal VOC, also in an archive, IDX, CIFAR, CNTK's text format and
+// text.
 //
 // A function of the disk's contents; thread-safe.
 #pragma once

@@ -77,7 +77,8 @@ Result<JsonFields> Description(const std::string& path) {
       .Add("field", field.name)
       .Add("bytes", field.type == NumberType::kUint8)
       .Add("extents", shape)
-      .Add("classes", train.classes());
+      .Add("classes", train.classes())
+      .Add("objects", survey.train.objects ? survey.train.objects->objects : 0);
   const int label = FindField(train.fields(), kLabelField);
   report.Add("label_numbers", label < 0 ? 0 : train.fields()[label].numbers());
   if (const std::vector<double>& means = survey.train.label_mean; !means.empty()) {

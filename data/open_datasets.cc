@@ -13,7 +13,9 @@
 #include "data/class_sampling.h"
 #include "data/mean_image.h"
 #include "data/readers/image_files.h"
+#include "data/readers/image_set_names.h"
 #include "data/readers/registry.h"
+#include "data/samples/list_room.h"
 #include "data/samples/validation_split.h"
 #include "data/transforms/transform.h"
 
@@ -34,6 +36,10 @@ constexpr char kHowToGetCifar[] =
     "; get CIFAR-10 as published with data/fetch.sh cifar10 DIR, which prints the settings "
     "to read it";
 
+constexpr char kHowToGetVoc[] =
+    "; get Pascal VOC with data/fetch.sh voc DIR, which prints the settings to read it; then set "
+    "data.directory=DIR or KUMO_DATA=DIR";
+
 // A setting with a file name.
 struct FileSetting {
   std::string key;
@@ -42,6 +48,7 @@ struct FileSetting {
   std::string Advice() const {
     if (value.starts_with("mnist/")) return kHowToGetMnist;
     if (value.starts_with("text/tinyshakespeare")) return kHowToGetShakespeare;
+    if (value.starts_with("voc/VOC")) return kHowToGetVoc;
     return value.starts_with("cifar10/") ? kHowToGetCifar : "";
   }
 };
@@ -71,6 +78,15 @@ Result<std::string> Find(const std::string& directory, const FileSetting& file,
                   file.Advice());
 }
 
+// Likewise for a value that names image sets (image_set_names.h), each relative to the directory.
+Result<std::string> FindImageSets(const std::string& directory, const FileSetting& file) {
+  std::vector<ImageSetName> sets = SplitImageSets(file.value);
+  for (ImageSetName& set : sets) {
+    KUMO_ASSIGN_OR_RETURN(set.path, Find(directory, {file.key, set.path}, /*archives=*/true));
+  }
+  return JoinImageSets(sets);
+}
+
 // True if the training files are the user's own and the validation files are the default's.
 bool HasOnlyTrainingFiles(const Experiment::Data& data) {
   const Experiment::Data defaults;
@@ -84,7 +100,9 @@ Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& f
   ReaderRequest request;
   request.part = part;
   request.text = {data.tokens, data.window, data.windows, data.validation_share};
-  Result<std::string> images = Find(data.directory, files.images, reads.archives);
+  Result<std::string> images = reads.image_sets
+                                   ? FindImageSets(data.directory, files.images)
+                                   : Find(data.directory, files.images, reads.archives);
   if (!images.ok() && part == DataPart::kValidation && HasOnlyTrainingFiles(data)) {
     return FailedPrecondition(
         "data.validation_images is not set, but data.train_images is; name the validation set, or "
@@ -93,7 +111,7 @@ Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& f
   KUMO_RETURN_IF_ERROR(images.status());
   request.images = *std::move(images);
   if (reads.label_files) {
-    KUMO_ASSIGN_OR_RETURN(request.labels, Find(data.directory, files.labels));
+    KUMO_ASSIGN_OR_RETURN(request.labels, Find(data.directory, files.labels, reads.archives));
   }
   request.classes = data.classes;
   request.limit = part == DataPart::kTraining ? data.train_limit : data.validation_limit;
@@ -105,6 +123,10 @@ Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& f
   request.decode = data.decode;
   const Result<MemoryRoom> room = RoomOnMachine();
   if (room.ok()) request.room = static_cast<int64_t>(room->bytes) / kPartsOfMemory;
+  if (reads.objects && !data.class_list.empty()) {
+    KUMO_ASSIGN_OR_RETURN(request.class_list,
+                          Find(data.directory, {"data.class_list", data.class_list}));
+  }
   request.image_stream = data.ctf_features;
   request.label_stream = data.ctf_labels;
   return request;
@@ -138,9 +160,11 @@ Status CheckSameClasses(const Dataset& train, const Dataset& validation) {
   const std::span<const std::string> others = validation.class_names();
   const auto [ours, theirs] = std::ranges::mismatch(names, others);
   if (ours == names.end() || theirs == others.end()) return OkStatus();
-  return FailedPrecondition("class " + std::to_string(ours - names.begin()) + " is \"" + *ours +
-                            "\" in " + train.name() + ", but \"" + *theirs + "\" in " +
-                            validation.name() + "; use the same class folders in both");
+  return FailedPrecondition(
+      "class " + std::to_string(ours - names.begin()) + " is \"" + *ours + "\" in " + train.name() +
+      ", but \"" + *theirs + "\" in " + validation.name() +
+      "; use the same class folders in both, or name the classes of objects with "
+      "data.class_list");
 }
 
 // A mean image depends on positions, which scaling moves.
@@ -274,6 +298,8 @@ Result<Datasets> Open(const Experiment::Data& data, const Requests& requests) {
   } else {
     KUMO_ASSIGN_OR_RETURN(sets.train, requests.reader->open(requests.train));
     KUMO_ASSIGN_OR_RETURN(sets.validation, requests.reader->open(requests.validation));
+    sets.train = WithRoomOf(std::move(sets.train), sets.validation->fields());
+    sets.validation = WithRoomOf(std::move(sets.validation), sets.train->fields());
   }
   KUMO_ASSIGN_OR_RETURN(
       sets.transforms,
@@ -340,6 +366,9 @@ Result<ExtentsOfDatasets> MeasureDatasets(const Experiment::Data& data) {
   KUMO_ASSIGN_OR_RETURN(extents.train, Measure(*requests.reader, requests.train, data, true));
   KUMO_ASSIGN_OR_RETURN(extents.validation,
                         Measure(*requests.reader, requests.validation, data, false));
+  extents.train.fields = WithRoomOf(std::move(extents.train.fields), extents.validation.fields);
+  extents.validation.fields =
+      WithRoomOf(std::move(extents.validation.fields), extents.train.fields);
   if (requests.validation_share) KUMO_RETURN_IF_ERROR(MeasureSplit(requests, &extents));
   if (data.class_shares.given()) {
     extents.train.bytes += ClassSampling::BytesFor(extents.train.samples);

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,9 +38,9 @@ struct Arguments {
 CommandLine Describe(Arguments& arguments) {
   CommandLine line(
       "kumo data",
-      "Shows an experiment's data: number of samples per class, or tokens of a text, pixel\n"
-      "statistics, all damaged images, and, with --sheet, an image of transformed training "
-      "samples.");
+      "Shows an experiment's data: number of samples per class, objects of detection data, or\n"
+      "tokens of a text, pixel statistics, all damaged images, and, with --sheet, an image of\n"
+      "transformed training samples.");
   line.AddPositional("FILE", "Experiment file, or the name of an installed experiment", true,
                      [&](const std::string& text) {
                        arguments.file = FindExperiment(text, FindInstallation().share);
@@ -73,6 +75,30 @@ std::string ClassName(const Dataset& dataset, int64_t number) {
   return std::to_string(number) + " " + (token ? ToJson(names[number]) : names[number]);
 }
 
+// "480", or "333 to 500".
+std::string RangeText(int64_t least, int64_t most) {
+  return least == most ? std::to_string(least)
+                       : std::to_string(least) + " to " + std::to_string(most);
+}
+
+void PrintObjects(const ObjectFigures& figures, int64_t images) {
+  std::printf(
+      "%-10s  objects: %lld, %.3g per image, at most %lld; %lld difficult; %lld images "
+      "without any\n",
+      "", static_cast<long long>(figures.objects),
+      static_cast<double>(figures.objects) / static_cast<double>(std::max<int64_t>(1, images)),
+      static_cast<long long>(figures.most), static_cast<long long>(figures.difficult),
+      static_cast<long long>(figures.images_without));
+  std::printf("%-10s  box areas: %lld below 32x32, %lld below 96x96, %lld larger\n", "",
+              static_cast<long long>(figures.by_area[0]),
+              static_cast<long long>(figures.by_area[1]),
+              static_cast<long long>(figures.by_area[2]));
+  if (figures.most_height == 0) return;
+  std::printf("%-10s  images: %s pixels high, %s wide\n", "",
+              RangeText(figures.least_height, figures.most_height).c_str(),
+              RangeText(figures.least_width, figures.most_width).c_str());
+}
+
 void PrintSet(const char* title, const Shown& set) {
   std::printf("%-10s  %s\n", title, set.dataset.name().c_str());
   std::printf("%-10s  %lld samples, %s of %s\n", "", static_cast<long long>(set.dataset.size()),
@@ -84,6 +110,9 @@ void PrintSet(const char* title, const Shown& set) {
     std::printf("%-10s  %s\n", "", line.c_str());
   }
   const DataSummary& summary = set.summary;
+  if (summary.objects) {
+    PrintObjects(*summary.objects, set.dataset.size() - std::ssize(summary.damaged));
+  }
   for (size_t c = 0; c < summary.mean.size(); ++c) {
     std::printf("%-10s  channel %zu: mean %.2f, deviation %.2f\n", "", c, summary.mean[c],
                 summary.deviation[c]);
@@ -98,12 +127,14 @@ void PrintSet(const char* title, const Shown& set) {
 void PrintClasses(const Shown& train, const Shown& validation, const ClassSampling* sampling) {
   const int64_t classes = train.dataset.classes();
   if (classes == 0) return;
-  size_t width = sizeof "class" - 1;
+  size_t width = 0;
   for (int64_t c = 0; c < classes; ++c) {
     width = std::max(width, ClassName(train.dataset, c).size());
   }
+  const char* const title = train.summary.objects ? "class (objects)" : "class";
+  width = std::max(width, std::string_view(title).size());
   const int columns = static_cast<int>(width);
-  std::printf("%-*s  %10s  %10s%s\n", columns, "class", "training", "validation",
+  std::printf("%-*s  %10s  %10s%s\n", columns, title, "training", "validation",
               sampling == nullptr ? "" : "   per epoch");
   for (int64_t c = 0; c < classes; ++c) {
     std::printf("%-*s  %10lld  %10lld", columns, ClassName(train.dataset, c).c_str(),
@@ -114,9 +145,9 @@ void PrintClasses(const Shown& train, const Shown& validation, const ClassSampli
   }
 }
 
-// Empty for a text, whose tokens are no classes.
+// Empty unless samples have classes: not for a text, whose tokens are none, nor for detection data.
 std::vector<double> WeightsFor(const Shown& train) {
-  if (FindField(train.dataset.fields(), kTokensField) >= 0) return {};
+  if (FindField(train.dataset.fields(), kTokensField) >= 0 || train.summary.objects) return {};
   return BalancedWeights(train.summary.of_class);
 }
 
@@ -159,22 +190,39 @@ JsonFields ToFields(const LeftOut& left_out) {
       .Add("empty_classes", ToJsonArray(left_out.empty_classes));
 }
 
+JsonFields ToFields(const ObjectFigures& figures) {
+  JsonFields fields;
+  fields.Add("objects", figures.objects)
+      .Add("difficult", figures.difficult)
+      .Add("images_without", figures.images_without)
+      .Add("most", figures.most)
+      .Add("small", figures.by_area[0])
+      .Add("medium", figures.by_area[1])
+      .Add("large", figures.by_area[2]);
+  if (figures.most_height > 0) {
+    fields.Add("heights", JsonArray().Add(figures.least_height).Add(figures.most_height))
+        .Add("widths", JsonArray().Add(figures.least_width).Add(figures.most_width));
+  }
+  return fields;
+}
+
 // sampling: of the set, or null.
 JsonFields ToFields(const Shown& set, const ClassSampling* sampling) {
   JsonArray classes;
   for (int64_t c = 0; c < set.dataset.classes(); ++c) {
     JsonFields one;
     if (!set.dataset.class_names().empty()) one.Add("name", set.dataset.class_names()[c]);
-    one.Add("samples", set.summary.of_class[c]);
+    one.Add(set.summary.objects ? "objects" : "samples", set.summary.of_class[c]);
     if (sampling != nullptr) one.Add("per_epoch", sampling->DrawsOf(c));
     classes.Add(one);
   }
-  return JsonFields()
-      .Add("name", set.dataset.name())
+  JsonFields fields;
+  fields.Add("name", set.dataset.name())
       .Add("samples", set.dataset.size())
       .Add("extents", ExtentsText(set.fields[0].extents))
-      .Add("classes", classes)
-      .Add("mean", NumbersOf(set.summary.mean))
+      .Add("classes", classes);
+  if (set.summary.objects) fields.Add("objects", ToFields(*set.summary.objects));
+  return fields.Add("mean", NumbersOf(set.summary.mean))
       .Add("deviation", NumbersOf(set.summary.deviation))
       .Add("label_mean", NumbersOf(set.summary.label_mean))
       .Add("label_deviation", NumbersOf(set.summary.label_deviation))

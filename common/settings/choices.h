@@ -51,7 +51,7 @@ struct ClassShares {
 };
 
 // Reader of data files: data.reader.
-enum class DataReader { kIdx, kImageFolder, kImageMap, kCifar, kCtf, kText };
+enum class DataReader { kIdx, kImageFolder, kImageMap, kCifar, kCtf, kText, kVoc, kCoco };
 inline constexpr Choice<DataReader> kDataReaders[] = {
     {DataReader::kIdx, "idx", "IDX images and labels as MNIST has them"},
     {DataReader::kImageFolder, "image_folder",
@@ -61,6 +61,10 @@ inline constexpr Choice<DataReader> kDataReaders[] = {
     {DataReader::kCifar, "cifar", "the binary files of CIFAR-10 and CIFAR-100"},
     {DataReader::kCtf, "ctf", "CNTK's text format"},
     {DataReader::kText, "text", "a text, for a network that predicts the next token"},
+    {DataReader::kVoc, "voc",
+     "images with boxes of objects in the layout of Pascal VOC, a folder or an archive"},
+    {DataReader::kCoco, "coco",
+     "a folder or archive of images, with boxes of objects in COCO's JSON (instances)"},
 };
 constexpr std::span<const Choice<DataReader>> ChoicesOf(DataReader) { return kDataReaders; }
 
@@ -76,6 +80,8 @@ struct ReaderTraits {
   bool archives = false;       // paths may lead into an archive: photos.zip/train
   bool one_text = false;       // data.text names one file, cut into the windows of both sets
   bool named_streams = false;  // data.ctf_features and data.ctf_labels name streams of a file
+  bool objects = false;        // samples have lists of objects, of classes in data.class_list
+  bool image_sets = false;  // paths name sets, joined by commas: VOC2007:trainval,VOC2012:trainval
 };
 constexpr ReaderTraits TraitsOf(DataReader reader) {
   switch (reader) {
@@ -91,6 +97,10 @@ constexpr ReaderTraits TraitsOf(DataReader reader) {
       return {.samples = SampleKind::kNumbers, .named_streams = true};
     case DataReader::kText:
       return {.samples = SampleKind::kTokens, .one_text = true};
+    case DataReader::kVoc:
+      return {.image_files = true, .archives = true, .objects = true, .image_sets = true};
+    case DataReader::kCoco:
+      return {.label_files = true, .image_files = true, .archives = true, .objects = true};
   }
   return {};
 }

@@ -107,7 +107,9 @@ class Checker {
       Problem("data.mixup", " = " + WriteValue(e_.data.mixup) +
                                 ": must be 0 or at least 0.05; lower values mix almost nothing");
     }
-    if (e_.data.classes == 1) Problem("data.classes", " = 1: must be 0 or at least 2");
+    if (e_.data.classes == 1 && !TraitsOf(e_.data.reader).objects) {
+      Problem("data.classes", " = 1: must be 0 or at least 2");
+    }
     if (e_.data.classes == 0 && images) {
       Problem("data.classes", " = 0: labels of " + reader +
                                   " are classes, not numbers; set it to the number of classes");
@@ -392,6 +394,8 @@ class Checker {
     const bool scaled = !e_.data.crop_area.empty() || e_.data.shorter_side > 0;
     NoteUnless(reads.image_files || scaled || reads.named_streams, {"data.image_size"}, reader);
     NoteUnless(reads.image_files, {"data.damaged", "data.decode"}, reader);
+    NoteUnless(!reads.objects, {"data.decode"}, reader + " decodes images at each read");
+    NoteUnless(reads.objects, {"data.class_list"}, reader);
     NoteUnless(reads.named_streams, {"data.ctf_features", "data.ctf_labels"}, reader);
     NoteUnless(reads.samples != SampleKind::kNumbers, {"data.scale"},
                reader + " does not scale its numbers");

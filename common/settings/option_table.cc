@@ -192,10 +192,14 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(data.train_images), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute, .also = "images train train_data training_images",
        .help = "Training samples: a file (optionally .gz) or a folder, which may lie inside an "
-               "archive (.tar, .tar.gz, .zip): photos.tar.gz/train"},
+               "archive (.tar, .tar.gz, .zip): photos.tar.gz/train; for reader voc PATH:SET, "
+               "joined by commas: VOC2007:trainval,VOC2012:trainval (without :SET trainval, of "
+               "data.validation_images test)"},
       {KUMO_SETTING(data.train_labels), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute, .also = "labels training_labels targets",
-       .help = "Training labels, if they are in a file of their own (reader idx)"},
+       .help =
+           "Training labels, if they are in a file of their own (reader idx; coco: the JSON of the "
+           "objects, which may lie inside an archive)"},
       {KUMO_SETTING(data.validation_images), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute,
        .also = "val_images test_images valid_images eval_images test_data",
@@ -306,8 +310,16 @@ std::vector<Option> Rows() {
                "evenly; 0: none"},
       {KUMO_SETTING(data.classes), .unit = "classes", .allowed = Between(0, 1000000),
        .effect = kData, .also = "num_classes n_classes",
-       .help = "Number of classes, at least 2; labels are below it, and below 256 in IDX files; 0: "
-               "labels are numbers, for mean_squared_error (reader ctf)"},
+       .help = "Number of classes, at least 2; of objects' classes at least 1 (readers voc, coco); "
+               "labels "
+               "are below it, and below 256 in IDX files; 0: labels are numbers, for "
+               "mean_squared_error (reader ctf)"},
+      {KUMO_SETTING(data.class_list), .effect = kFiles, .base = PathBase::kDataDirectory,
+       .path = PathKind::kBaseNameIfAbsolute,
+       .also = "class_names label_names labels_file names names_file class_file label_map",
+       .help = "Text file with the names of the classes of objects, a line each, which numbers "
+               "them from 0 (readers voc, coco); objects of other classes are dropped; empty: the "
+               "classes that occur in the data, in the order of their names (coco: of their ids)"},
       {KUMO_SETTING(data.class_shares),
        .allowed = {.min = 0, .text = "equal, or a number of at least 0 for each class"},
        .effect = kResult,

@@ -105,4 +105,36 @@ Result<DatasetExtents> MeasureImageMap(const ReaderRequest& request);
 Result<std::unique_ptr<Dataset>> OpenText(const ReaderRequest& request);
 Result<DatasetExtents> MeasureText(const ReaderRequest& request);
 
+// Reader "voc": images with annotated objects in the layout of Pascal VOC, in a folder or an
+// archive.
+//
+//   Annotations/000005.xml      objects of image 000005 (voc_annotation.h)
+//   JPEGImages/000005.jpg       the image (.jpg, .jpeg or .png)
+//   ImageSets/Main/train.txt    names of the images of a set, one a line
+//
+// request.images names sets as PATH:SET; commas join several, as those of two years. Without :SET
+// the training set is trainval and the validation set test; a layout without lists is one set, in
+// the order of the names. Classes are those of request.class_list, or those of the set's objects in
+// the order of their names.
+//
+// NotFound if there is no such set; InvalidArgument if a path has no such layout, or several;
+// otherwise the errors of OpenDetectionSet, which has the rules for odd annotations.
+Result<std::unique_ptr<Dataset>> OpenVoc(const ReaderRequest& request);
+// Reads all annotations and the images' headers.
+Result<DatasetExtents> MeasureVoc(const ReaderRequest& request);
+
+// Reader "coco": images with annotated objects in COCO's form: request.images is the folder or the
+// archive of the images, request.labels the JSON of their objects (coco_annotations.h), plain or in
+// gzip, or a file in an archive.
+//
+// Samples are in the order of "images". Classes are those of request.class_list, or all categories
+// in the order of their ids. Annotated crowds are difficult objects. Annotated sizes of images are
+// trusted until the image is read.
+//
+// NotFound, InvalidArgument or DataLoss, with the file, for the JSON; otherwise the errors of
+// OpenDetectionSet, which has the rules for odd annotations.
+Result<std::unique_ptr<Dataset>> OpenCoco(const ReaderRequest& request);
+// Reads the JSON, and the names of the images.
+Result<DatasetExtents> MeasureCoco(const ReaderRequest& request);
+
 }  // namespace kumo

@@ -17,6 +17,8 @@ constexpr Reader kReaders[] = {
     {DataReader::kCifar, OpenCifar, MeasureCifar},
     {DataReader::kCtf, OpenCtf, MeasureCtf},
     {DataReader::kText, OpenText, MeasureText},
+    {DataReader::kVoc, OpenVoc, MeasureVoc},
+    {DataReader::kCoco, OpenCoco, MeasureCoco},
 };
 
 }  // namespace

@@ -54,6 +54,8 @@ struct ReaderRequest {
   // Stream names of CNTK's text format.
   std::string image_stream = "features";
   std::string label_stream = "labels";  // "": all labels are 0
+  bool any_classes = false;             // of objects: as many as there are, whatever `classes` is
+  std::string class_list = "";  // path of a file with the classes of objects; "": from the data
 };
 
 // A reader never crashes on a file's contents, takes no more memory than the file's size justifies,

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "data/open_datasets.h"
+#include "tests/data/detection_files.h"
 #include "tests/data/image_bytes.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"
@@ -43,6 +44,27 @@ class DatasetFinderTest : public testing::Test {
 
   test::ScratchDirectory scratch_;
 };
+
+TEST_F(DatasetFinderTest, TheLayoutOfPascalVocIsFoundWithItsSets) {
+  std::vector<test::VocImage> images = {{"1", {{"dog", {1, 1, 9, 9}}}},
+                                        {"2", {{"cat", {2, 2, 8, 8}}, {"dog", {1, 1, 4, 4}}}}};
+  test::NamedFiles files = test::VocLayout("VOC2007/", images, "trainval");
+  test::WriteFile(scratch_ / "voc.tar.gz", test::Archive(test::Pack::kTarGz, files));
+  Experiment::Data data = Find("voc.tar.gz");
+  EXPECT_EQ(data.reader, DataReader::kVoc);
+  EXPECT_EQ(data.train_images, "voc.tar.gz:trainval");
+  EXPECT_TRUE(data.SplitsTrainingFiles());
+  EXPECT_EQ(data.classes, 2);
+  EXPECT_EQ(data.image_size, "");
+  images[1].extents = {3, 9, 9};
+  files = test::VocLayout("", images, "train");
+  files.emplace_back("ImageSets/Main/val.txt", test::ToBytes("2\n"));
+  test::WriteFiles(scratch_ / "folder", files);
+  data = Find("folder");
+  EXPECT_EQ(data.train_images, "folder:train");
+  EXPECT_EQ(data.validation_images, "folder:val");
+  EXPECT_EQ(data.image_size, "3x300x300");
+}
 
 TEST_F(DatasetFinderTest, FoldersOfClassesAreFoundWithOrWithoutAValidationSet) {
   const test::NamedFiles files = test::ClassFolders(9, 3, {3, 16, 12});

@@ -94,10 +94,11 @@ class ReadEachTime final : public Dataset {
   const Dataset& dataset_;
 };
 
-// All samples of a data set of images and labels.
+// All samples of a data set: images, labels (of objects: their classes), and the other fields.
 struct Contents {
   std::vector<uint8_t> pixels;
   std::vector<int32_t> labels;
+  std::vector<std::byte> others;
   bool operator==(const Contents&) const = default;
 };
 
@@ -107,12 +108,25 @@ inline int32_t NumberOf(std::span<const std::byte> bytes) {
   return number;
 }
 
+// The field of the labels, or of the objects' classes.
+inline int LabelsField(const Dataset& dataset) {
+  const int classes = FindField(dataset.fields(), kClassesField);
+  return classes < 0 ? kLabel : classes;
+}
+
 inline Contents ReadAll(const Dataset& dataset) {
   Contents contents;
+  const int labels = LabelsField(dataset);
   const Status read = ForEachSample(dataset, dataset.size(), [&](const Sample& sample) {
     const std::span<const uint8_t> pixels = sample.pixels(0);
     contents.pixels.insert(contents.pixels.end(), pixels.begin(), pixels.end());
-    contents.labels.push_back(NumberOf(sample.field(1)));
+    for (int f = 1; f < std::ssize(dataset.fields()); ++f) {
+      std::span<const std::byte> bytes = sample.field(f);
+      if (f != labels) contents.others.insert(contents.others.end(), bytes.begin(), bytes.end());
+      for (; f == labels && !bytes.empty(); bytes = bytes.subspan(sizeof(int32_t))) {
+        contents.labels.push_back(NumberOf(bytes));
+      }
+    }
   });
   if (!read.ok()) contents = {};
   return contents;

@@ -22,6 +22,7 @@
 #include "models/onnx/to_onnx.h"
 #include "proto/model.pb.h"
 #include "tests/common/base/memory_file_system.h"
+#include "tests/data/detection_files.h"
 #include "tests/data/image_bytes.h"
 #include "tests/data/test_files.h"
 #include "tests/fuzz/server_job.h"
@@ -234,6 +235,18 @@ void MakeImages(const fs::path& folder) {
     corpus.Add(kind + Text(test::TarWithLinks(files, links)));
 }
 
+void MakeDetection(const fs::path& folder) {
+  Corpus corpus(folder, "detection");
+  const std::vector<test::XmlObject> objects = {{"dog", {48, 240, 195.5, 371}},
+                                                {"a&amp;b", {8, 12, 8, -4}, true}};
+  corpus.Add(std::string(1, '\0') + test::VocXml(500, 375, objects));
+  corpus.Add(std::string(1, '\0') +
+             "<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b 'c'>]><annotation/>");
+  const std::string json = test::CocoJson(
+      {{"a.png", {{0, {1, 2, 3.5, 4}, true}, {1, {0, 0, -1, 9}}}}, {"b.png", {}}}, 2);
+  for (const char* kind : {"\1", "\xff"}) corpus.Add(kind + json);
+}
+
 void MakeTensorFiles(const fs::path& folder) {
   Corpus corpus(folder, "tensor_file");
   MemoryFileSystem files;
@@ -297,6 +310,7 @@ int main(int argc, char** argv) {
   MakeIdx(folder);
   MakeCtf(folder);
   MakeImages(folder);
+  MakeDetection(folder);
   MakeTensorFiles(folder);
   MakeCheckpoints(folder);
   MakeForger(folder);

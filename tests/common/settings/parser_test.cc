@@ -622,7 +622,7 @@ TEST_F(ExperimentReaderTest, VariablesAreReplacedInEveryPathAndNowhereElse) {
       EXPECT_EQ(option.write(loaded.experiment), "/srv/data/x") << option.key;
     }
   }
-  EXPECT_EQ(paths, 12);
+  EXPECT_EQ(paths, 13);
   EXPECT_EQ(Load("net.conf", {"data.directory=~/d"}).experiment.data.directory, "/home/me/d");
   Write("x.conf", "include = ${DATA}${HOME}.conf\n");
   EXPECT_THAT(Load("x.conf").problems.front(), HasSubstr("/srv/data/home/me.conf"));

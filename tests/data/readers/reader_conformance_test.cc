@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "data/readers/registry.h"
+#include "tests/data/detection_files.h"
 #include "tests/data/image_bytes.h"
 #include "tests/data/pixel_reference.h"
 #include "tests/data/test_files.h"
@@ -28,6 +29,7 @@ struct SampleFiles {
   test::NamedFiles beside = {};  // what `images` names
   // Where it is cut off behind a sample nobody can tell that there were more.
   std::function<bool(const test::Bytes& cut)> may_end = [](const test::Bytes&) { return false; };
+  size_t step = 1;  // bytes from one damaged place to the next
 };
 
 bool EndsWithALine(const test::Bytes& text) { return !text.empty() && text.back() == '\n'; }
@@ -45,6 +47,35 @@ std::vector<SampleFiles> ImageMap() {
 
 std::vector<SampleFiles> ImageFolder() {
   return {{test::Archive(test::Pack::kTarGz, test::ClassFolders(kSamples, kClasses, {3, 4, 5}))}};
+}
+
+// An object in each image.
+std::vector<SampleFiles> Voc() {
+  std::vector<test::VocImage> images;
+  for (int64_t i = 0; i < kSamples; ++i) {
+    const double end = 2 + static_cast<double>(i % 3);
+    images.push_back({std::to_string(100 + i),
+                      {{"class" + std::to_string(i % kClasses), {1, 2, end, 4}, i % 2 == 0}},
+                      {3, 4, 5}});
+  }
+  SampleFiles files{test::Archive(test::Pack::kTarGz, test::VocLayout("VOC/", images, "trainval"))};
+  files.step = 11;
+  return {files};
+}
+
+std::vector<SampleFiles> Coco() {
+  test::NamedFiles images;
+  std::vector<test::CocoEntry> entries;
+  for (int64_t i = 0; i < kSamples; ++i) {
+    const std::string name = std::to_string(100 + i) + ".png";
+    images.emplace_back(name, test::Png({3, 4, 5}, test::ImagePixels(i, {3, 4, 5})));
+    entries.push_back(
+        {name, {{i % kClasses, {1, 1, 2, 2 + static_cast<double>(i % 2)}}}, {3, 4, 5}});
+  }
+  SampleFiles files{test::Archive(test::Pack::kTarGz, images),
+                    test::ToBytes(test::CocoJson(entries, kClasses))};
+  files.step = 5;
+  return {files};
 }
 
 // One byte of a label, then the pixels.
@@ -78,6 +109,8 @@ const std::map<std::string, std::function<std::vector<SampleFiles>()>, std::less
           {"image_map", ImageMap},
           {"cifar", Cifar},
           {"ctf", Ctf},
+          {"voc", Voc},
+          {"coco", Coco},
           {"idx", [] {
              const test::Bytes images = test::Idx({kSamples, 6, 5}, test::Pattern(kSamples * 30));
              const test::Bytes labels = test::Idx({kSamples}, test::Labels(kSamples, kClasses));
@@ -88,7 +121,9 @@ const std::map<std::string, std::function<std::vector<SampleFiles>()>, std::less
 }
 
 // Every byte of small files, some of larger ones.
-size_t StepOver(const test::Bytes& file) { return file.size() < 20000 ? 1 : 97; }
+size_t StepOver(const SampleFiles& files, const test::Bytes& file) {
+  return file.size() < 20000 ? files.step : 97;
+}
 
 class ReaderConformanceTest : public testing::TestWithParam<Reader> {
  protected:
@@ -157,11 +192,15 @@ TEST_P(ReaderConformanceTest, LabelsLieInsideTheClasses) {
   }
 }
 
-TEST_P(ReaderConformanceTest, ClassesOfSamplesAreTheirLabels) {
+TEST_P(ReaderConformanceTest, ClassesOfSamplesAreTheirLabelsUnlessTheyHaveObjects) {
   for (const SampleFiles& files : files_) {
     const auto dataset = Open(files);
     ASSERT_TRUE(dataset.ok());
-    EXPECT_EQ(dataset.value()->SampleClasses(), test::ReadAll(*dataset.value()).labels);
+    if (TraitsOf(GetParam().id).objects) {
+      EXPECT_THAT(dataset.value()->SampleClasses(), testing::IsEmpty());
+    } else {
+      EXPECT_EQ(dataset.value()->SampleClasses(), test::ReadAll(*dataset.value()).labels);
+    }
   }
 }
 
@@ -174,7 +213,7 @@ TEST_P(ReaderConformanceTest, AnySubsetInAnyOrderReadsTheSameSamples) {
   Sample sample(dataset.fields());
   for (const int64_t index : {22, 0, 7, 7, 13}) {
     ASSERT_TRUE(dataset.Read(index, &sample).ok());
-    EXPECT_EQ(test::NumberOf(sample.field(1)), all.labels[index]);
+    EXPECT_EQ(test::NumberOf(sample.field(test::LabelsField(dataset))), all.labels[index]);
     EXPECT_TRUE(
         std::ranges::equal(sample.pixels(0), std::span(all.pixels).subspan(index * size, size)));
   }
@@ -190,6 +229,7 @@ TEST_P(ReaderConformanceTest, LimitKeepsThePrefix) {
     test::Contents expected = test::ReadAll(*whole.value());
     expected.pixels.resize(9 * whole.value()->fields()[0].bytes());
     expected.labels.resize(9);
+    expected.others.resize(expected.others.size() / kSamples * 9);
     EXPECT_EQ(test::ReadAll(*part.value()), expected);
   }
 }
@@ -197,7 +237,7 @@ TEST_P(ReaderConformanceTest, LimitKeepsThePrefix) {
 TEST_P(ReaderConformanceTest, FileCutOffAtEveryByteIsRefused) {
   for (const SampleFiles& files : files_) {
     for (auto part : {&SampleFiles::images, &SampleFiles::labels}) {
-      for (size_t size = 0; size < (files.*part).size(); size += StepOver(files.*part)) {
+      for (size_t size = 0; size < (files.*part).size(); size += StepOver(files, files.*part)) {
         SampleFiles cut = files;
         (cut.*part).resize(size);
         if (files.may_end(cut.*part)) continue;
@@ -214,7 +254,7 @@ TEST_P(ReaderConformanceTest, DamagedBytesAreRefusedOrStillBounded) {
   // set that can be read and keeps its promises.
   for (const SampleFiles& files : files_) {
     for (auto part : {&SampleFiles::images, &SampleFiles::labels}) {
-      for (size_t byte = 0; byte < (files.*part).size(); byte += StepOver(files.*part)) {
+      for (size_t byte = 0; byte < (files.*part).size(); byte += StepOver(files, files.*part)) {
         for (const int change : {0x01, 0x80, 0xff}) {
           SampleFiles damaged = files;
           (damaged.*part)[byte] = static_cast<uint8_t>((damaged.*part)[byte] ^ change);
