@@ -1,11 +1,12 @@
 #!/bin/sh
 # Downloads a data set from its publishers or their mirrors and verifies it.
 #
-# usage: data/fetch.sh mnist|cifar10|shakespeare [DIR]
+# usage: data/fetch.sh mnist|cifar10|shakespeare|voc [DIR]
 #
 #   mnist        the four files of MNIST, to DIR/mnist
 #   cifar10      CIFAR-10 as published, unpacked to DIR/cifar10/cifar-10-batches-bin (170 MB)
 #   shakespeare  works of Shakespeare (tinyshakespeare), to DIR/text/tinyshakespeare.txt
+#   voc          Pascal VOC: trainval and test of 2007, trainval of 2012, as archives to DIR/voc (2.9 GB)
 #
 # DIR is $KUMO_DATA by default. A complete file is not downloaded again, an interrupted download goes
 # on, and a file gets its name only after its SHA-256 was verified.
@@ -19,7 +20,7 @@
 set -eu
 
 readonly EXIT_USAGE=64 EXIT_UNAVAILABLE=75 EXIT_CONFIGURATION=78
-readonly SETS="mnist, cifar10 or shakespeare"
+readonly SETS="mnist, cifar10, shakespeare or voc"
 
 usage() {
   sed -n '2,/^set -eu/{/^#/s/^# \{0,1\}//p;}' "$0"
@@ -52,6 +53,12 @@ expected_sum() {
       echo c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd ;;
     tinyshakespeare.txt)
       echo 86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed ;;
+    VOCtrainval_06-Nov-2007.tar)
+      echo 7d8cd951101b0957ddfd7a530bdc8a94f06121cfc1e511bb5937e973020c7508 ;;
+    VOCtest_06-Nov-2007.tar)
+      echo 6836888e2e01dca84577a849d339fa4f73e1e4f135d312430c4856b5609b4892 ;;
+    VOCtrainval_11-May-2012.tar)
+      echo e14f763270cf193d0b5f74b169f44157a4b0c6efa708f4dd0ff78ee691763bcb ;;
   esac
 }
 
@@ -63,6 +70,8 @@ sum_of() {
 name_there() {
   case $1 in
     tinyshakespeare.txt) echo input.txt ;;
+    VOC*2007.tar) echo "voc2007/$1" ;;
+    VOC*2012.tar) echo "voc2012/$1" ;;
     *) echo "$1" ;;
   esac
 }
@@ -132,6 +141,10 @@ t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz" ;;
     subfolder=text
     mirrors="https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare"
     files=tinyshakespeare.txt ;;
+  voc)
+    subfolder=voc
+    mirrors="http://host.robots.ox.ac.uk/pascal/VOC"
+    files="VOCtrainval_06-Nov-2007.tar VOCtest_06-Nov-2007.tar VOCtrainval_11-May-2012.tar" ;;
   '') usage >&2; exit $EXIT_USAGE ;;
   *) fail $EXIT_USAGE "unknown data set '$1'; use $SETS: data/fetch.sh mnist [DIR]" ;;
 esac
@@ -176,4 +189,9 @@ if [ "$1" = cifar10 ]; then
   echo "experiments on CIFAR-10 read it with --set data.reader=cifar" \
     "--set data.train_images=cifar10/cifar-10-batches-bin" \
     "--set data.validation_images=cifar10/cifar-10-batches-bin/test_batch.bin"
+fi
+if [ "$1" = voc ]; then
+  echo "read the archives with --set data.reader=voc --set data.classes=20" \
+    "--set data.train_images=voc/VOCtrainval_06-Nov-2007.tar:trainval,voc/VOCtrainval_11-May-2012.tar:trainval" \
+    "--set data.validation_images=voc/VOCtest_06-Nov-2007.tar:test"
 fi

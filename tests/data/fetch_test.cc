@@ -139,6 +139,25 @@ TEST_F(FetchTest, ATextGetsItsNameAndAnArchiveIsUnpacked) {
   }
 }
 
+TEST_F(FetchTest, TheYearsOfPascalVocComeFromTheirFolders) {
+  const std::string names[] = {"voc2007/VOCtrainval_06-Nov-2007.tar",
+                               "voc2007/VOCtest_06-Nov-2007.tar",
+                               "voc2012/VOCtrainval_11-May-2012.tar"};
+  for (const std::string& name : names) {
+    test::WriteFile(scratch_ / ("other/" + name), test::Pattern(60 + name.size()));
+  }
+  const auto sums =
+      test::RunCommand("cd " + Quoted(scratch_ / "other") + " && sha256sum voc*/* > ../SHA256SUMS");
+  ASSERT_EQ(sums.exit_code, 0) << sums.output;
+  const auto outcome = Fetch({"other"}, "voc " + Quoted(scratch_ / "out"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("--set data.reader=voc"));
+  for (const std::string& name : names) {
+    EXPECT_EQ(test::ReadFile(scratch_ / ("out/voc/" + name.substr(sizeof "voc2007"))),
+              test::Pattern(60 + name.size()));
+  }
+}
+
 TEST_F(FetchTest, NoMirrorIsUnavailable) {
   const auto outcome = Fetch({"nowhere"});
   EXPECT_EQ(outcome.exit_code, 75);
