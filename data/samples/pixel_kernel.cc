@@ -54,10 +54,21 @@ void ToColumns(const uint8_t* in, int64_t in_stride, int rows, int64_t width, ui
   }
 }
 
-// Horizontal pass. With weights in units of 2^-16 that sum to 2^16, a weighted sum of bytes is at
-// most 255 * 2^16 and fits 32 bits; adding one half before the shift rounds to nearest.
-// Neighbouring result pixels of a row have different weights, but the 16 pixels of a column share
-// theirs; so rows are transposed to columns first, and one weight multiplies a whole vector.
+KUMO_ALWAYS_INLINE int32_t Clipped(int32_t level) {
+  const int32_t above = level < 0 ? 0 : level;
+  return above > 255 ? 255 : above;
+}
+
+// The level of a weighted sum. Filters with negative weights exceed the levels beside edges.
+KUMO_ALWAYS_INLINE uint8_t LevelOf(int32_t sum) {
+  return static_cast<uint8_t>(Clipped(sum >> kFractionBits));
+}
+
+// Horizontal pass. With weights in units of 2^-16 that sum to 2^16, a weighted sum of bytes is a
+// few times 255 * 2^16 at most and fits 32 bits; adding one half before the shift rounds to
+// nearest. Neighbouring result pixels of a row have different weights, but the 16 pixels of a
+// column share theirs; so rows are transposed to columns first, and one weight multiplies a whole
+// vector.
 void Across(const uint8_t* in, int64_t in_stride, int rows, int64_t in_width, const PixelTaps& taps,
             int64_t out_width, uint8_t* columns, uint8_t* out) {
   ToColumns(in, in_stride, rows, in_width, columns);
@@ -77,7 +88,7 @@ void Across(const uint8_t* in, int64_t in_stride, int rows, int64_t in_width, co
       }
       uint8_t sum_bytes[16];
       KUMO_VECTOR_LOOP
-      for (int r = 0; r < 16; ++r) sum_bytes[r] = static_cast<uint8_t>(sums[r] >> kFractionBits);
+      for (int r = 0; r < 16; ++r) sum_bytes[r] = LevelOf(sums[r]);
       __builtin_memcpy(&block[x], sum_bytes, 16);
     }
     Transpose(block);
@@ -101,9 +112,7 @@ void Down(const uint8_t* in, int64_t width, const PixelTaps& taps, int64_t row, 
       KUMO_VECTOR_LOOP
       for (int64_t i = 0; i < n; ++i) sums[i] += weight * from[i];
     }
-    for (int64_t i = 0; i < n; ++i) {
-      out[begin + i] = static_cast<uint8_t>(sums[i] >> kFractionBits);
-    }
+    for (int64_t i = 0; i < n; ++i) out[begin + i] = LevelOf(sums[i]);
   }
 }
 
@@ -118,9 +127,77 @@ void Separate(const uint8_t* interleaved, int64_t pixels, uint8_t* planes) {
   }
 }
 
+// Changes saturation and hue of up to 64 colours. With V the largest level and R its distance from
+// the smallest one, HSV's saturation is R / V, and with h in [0, 6) the level of a channel is
+//
+//   V - R max(0, min(k, 4 - k, 1)),   k = (n + h) mod 6,   n = 5, 3, 1 for red, green, blue
+//
+// (Smith 1978, "Color gamut transform pairs", without its six cases, so that it has no branches).
+void TurnColours(int64_t n, float saturation, float turn, float* red, float* green, float* blue) {
+  KUMO_VECTOR_LOOP
+  for (int64_t i = 0; i < n; ++i) {
+    const float r = red[i], g = green[i], b = blue[i];
+    const float rg = r > g ? r : g, least_rg = r < g ? r : g;
+    const float most = rg > b ? rg : b;
+    const float range = most - (least_rg < b ? least_rg : b);
+    const float divisor = range > 1 ? range : 1.0f;
+    const float at_red = g - b, at_green = b - r, at_blue = r - g;
+    const float between = most == r ? at_red : most == g ? at_green : at_blue;
+    const float sixths = most == r ? 0.0f : most == g ? 2.0f : 4.0f;
+    const float hue = turn + sixths + between / divisor;  // in [-1, 11)
+    const float wide = range * saturation;
+    const float new_range = wide < most ? wide : most;
+    const auto level = [&](float offset) KUMO_INLINE_LAMBDA {
+      float k = hue + offset;
+      k = k >= 6 ? k - 6 : k;
+      k = k >= 6 ? k - 6 : k;
+      const float down = 4 - k;
+      float part = k < down ? k : down;
+      part = part < 1 ? part : 1.0f;
+      part = part > 0 ? part : 0.0f;
+      return most - new_range * part;
+    };
+    red[i] = level(5);
+    green[i] = level(3);
+    blue[i] = level(1);
+  }
+}
+
+void Distort(const uint8_t* planes, int64_t pixels, const Distortion& distortion, uint8_t* out) {
+  constexpr int64_t kAtOnce = 64;
+  const int32_t brightness = distortion.brightness;
+  const int32_t first = distortion.contrast_first, last = distortion.contrast_last;
+  const bool colours = distortion.saturation != 1 || distortion.turn != 0;
+  for (int64_t begin = 0; begin < pixels; begin += kAtOnce) {
+    const int64_t n = pixels - begin < kAtOnce ? pixels - begin : kAtOnce;
+    float levels[kColours][kAtOnce];
+    for (int c = 0; c < kColours; ++c) {
+      const uint8_t* const from = planes + c * pixels + begin;
+      float* const to = levels[c];
+      KUMO_VECTOR_LOOP
+      for (int64_t i = 0; i < n; ++i) {
+        const int32_t brighter = Clipped(from[i] + brightness);
+        to[i] = static_cast<float>(Clipped((brighter * first + kHalf) >> kFractionBits));
+      }
+    }
+    if (colours) {
+      TurnColours(n, distortion.saturation, distortion.turn, levels[0], levels[1], levels[2]);
+    }
+    for (int c = 0; c < kColours; ++c) {
+      const float* const from = levels[c];
+      uint8_t* const to = out + c * pixels + begin;
+      KUMO_VECTOR_LOOP
+      for (int64_t i = 0; i < n; ++i) {
+        const int32_t level = Clipped(static_cast<int32_t>(from[i] + 0.5f));
+        to[i] = static_cast<uint8_t>(Clipped((level * last + kHalf) >> kFractionBits));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 extern const PixelKernels kPixels;
-constinit const PixelKernels kPixels = {Across, Down, Separate};
+constinit const PixelKernels kPixels = {Across, Down, Separate, Distort};
 
 }  // namespace kumo::KUMO_ISA
