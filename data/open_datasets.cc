@@ -119,6 +119,7 @@ Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& f
   if (!data.image_size.empty()) {
     KUMO_ASSIGN_OR_RETURN(request.image_size, ParseImageExtents(data.image_size));
   }
+  request.resize = data.resize;
   request.skip_damaged = data.damaged == DamagedImages::kSkip;
   request.decode = data.decode;
   const Result<MemoryRoom> room = RoomOnMachine();
@@ -172,10 +173,11 @@ Status CheckMeanFits(const Datasets& sets) {
   const Fields& before = sets.train->fields();
   const int image = FindField(before, kImageField);
   if (image < 0 || sets.fields()[image].extents == before[image].extents) return OkStatus();
-  return FailedPrecondition("data.subtract_mean = true, but images of " + sets.train->name() +
-                            " are scaled to " + ExtentsText(sets.fields()[image].extents) +
-                            " by data.crop_area and so have no mean image; set data.mean "
-                            "instead");
+  return FailedPrecondition(
+      "data.subtract_mean = true, but images of " + sets.train->name() + " are scaled to " +
+      ExtentsText(sets.fields()[image].extents) +
+      " at random (data.crop_area, data.expand, data.object_crop) and so have "
+      "no mean image; set data.mean instead");
 }
 
 Status CheckChannels(const std::string& key, const std::vector<double>& values, const Field& image,
@@ -248,7 +250,7 @@ Result<Requests> RequestsFor(const Experiment::Data& data) {
     requests.validation_limit = std::exchange(requests.validation.limit, 0);
   }
   const bool sized = !data.image_size.empty();
-  requests.train.originals = sized && !data.crop_area.empty();
+  requests.train.originals = sized && data.ScalesInTraining();
   requests.validation.originals = sized && data.shorter_side > 0;
   return requests;
 }

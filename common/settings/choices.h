@@ -123,12 +123,21 @@ constexpr std::span<const Choice<DamagedImages>> ChoicesOf(DamagedImages) { retu
 enum class DecodeImages : uint8_t { kAuto, kAtStart, kOnDemand };
 inline constexpr Choice<DecodeImages> kDecodeImages[] = {
     {DecodeImages::kAuto, "auto",
-     "demand if decoded images exceed a quarter of the memory, or if data.crop_area or "
-     "data.shorter_side need images in their own sizes; else start"},
+     "demand if decoded images exceed a quarter of the memory, or if data.crop_area, data.expand, "
+     "data.object_crop, data.random_interpolation or data.shorter_side need images in their own "
+     "sizes; else start"},
     {DecodeImages::kAtStart, "start", "all at the start, into memory"},
     {DecodeImages::kOnDemand, "demand", "each time an image is read"},
 };
 constexpr std::span<const Choice<DecodeImages>> ChoicesOf(DecodeImages) { return kDecodeImages; }
+
+// The part of an image that is scaled to data.image_size: data.resize.
+enum class ResizeMode : uint8_t { kCrop, kStretch };
+inline constexpr Choice<ResizeMode> kResizeModes[] = {
+    {ResizeMode::kCrop, "crop", "the largest part with its aspect ratio, in the middle"},
+    {ResizeMode::kStretch, "stretch", "the whole image, whose aspect ratio changes"},
+};
+constexpr std::span<const Choice<ResizeMode>> ChoicesOf(ResizeMode) { return kResizeModes; }
 
 enum class CheckpointDisks { kShared, kPrivate };
 inline constexpr Choice<CheckpointDisks> kCheckpointDisks[] = {

@@ -374,25 +374,44 @@ class Checker {
     const std::string reader = "data.reader = " + WriteValue(e_.data.reader);
     NoteUnless(reads.label_files || reads.one_text, {"data.train_labels", "data.validation_labels"},
                reader + " finds the labels with the samples");
-    NoteUnless(!reads.one_text, {"data.train_labels", "data.validation_labels",
-                                 "data.train_images", "data.validation_images",
-                                 "data.image_size",   "data.scale",
-                                 "data.mean",         "data.std",
-                                 "data.crop_area",    "data.crop_aspect",
-                                 "data.shorter_side", "data.crop_pad",
-                                 "data.pad_value",    "data.flip",
-                                 "data.brightness",   "data.contrast",
-                                 "data.saturation",   "data.hue",
-                                 "data.cutout",       "data.mixup",
-                                 "data.classes"},
+    NoteUnless(!reads.one_text,
+               {"data.train_labels",
+                "data.validation_labels",
+                "data.train_images",
+                "data.validation_images",
+                "data.image_size",
+                "data.scale",
+                "data.mean",
+                "data.std",
+                "data.resize",
+                "data.photometric",
+                "data.expand",
+                "data.object_crop",
+                "data.random_interpolation",
+                "data.crop_area",
+                "data.crop_aspect",
+                "data.shorter_side",
+                "data.crop_pad",
+                "data.pad_value",
+                "data.flip",
+                "data.brightness",
+                "data.contrast",
+                "data.saturation",
+                "data.hue",
+                "data.cutout",
+                "data.mixup",
+                "data.classes"},
                reader);
     NoteUnless(reads.one_text, {"data.text", "data.tokens", "data.window", "data.windows"}, reader);
     NoteUnless(reads.one_text || e_.data.SplitsTrainingFiles(), {"data.validation_share"},
                "data.validation_images is set");
     NoteUnless(!e_.data.SplitsTrainingFiles(), {"data.validation_labels"},
                "data.validation_images is empty");
-    const bool scaled = !e_.data.crop_area.empty() || e_.data.shorter_side > 0;
+    const bool scaled = e_.data.ScalesInTraining() || e_.data.shorter_side > 0 ||
+                        e_.data.resize == ResizeMode::kStretch;
     NoteUnless(reads.image_files || scaled || reads.named_streams, {"data.image_size"}, reader);
+    NoteUnless(!e_.data.image_size.empty(), {"data.resize", "data.random_interpolation"},
+               "data.image_size is empty");
     NoteUnless(reads.image_files, {"data.damaged", "data.decode"}, reader);
     NoteUnless(!reads.objects, {"data.decode"}, reader + " decodes images at each read");
     NoteUnless(reads.objects, {"data.class_list"}, reader);

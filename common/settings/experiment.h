@@ -66,15 +66,20 @@ struct Experiment {
     int64_t windows = 0;            // samples of an epoch; 0: as many as lie side by side
     double validation_share = 0.1;  // of a text, its last part; else see SplitsTrainingFiles
     std::string image_size;         // of all images: "3x32x32"; "": as they are in the files
+    ResizeMode resize = ResizeMode::kCrop;  // to image_size
     DamagedImages damaged = DamagedImages::kRefuse;
     DecodeImages decode = DecodeImages::kAuto;
     std::string ctf_features = "features";  // streams of ctf
     std::string ctf_labels = "labels";
-    double scale = 1.0 / 255.0;     // pixels are multiplied by it
-    bool subtract_mean = false;     // the training set's mean image, before that
-    std::vector<double> mean;       // of each channel, after scale; subtracted
-    std::vector<double> std_dev;    // standard deviation of each channel, after scale; divided by
-    std::vector<double> crop_area;  // shares of a training image that are cropped; empty: all
+    double scale = 1.0 / 255.0;   // pixels are multiplied by it
+    bool subtract_mean = false;   // the training set's mean image, before that
+    std::vector<double> mean;     // of each channel, after scale; subtracted
+    std::vector<double> std_dev;  // standard deviation of each channel, after scale; divided by
+    bool photometric = false;     // SSD's changes of a training image's colours
+    double expand = 1;         // canvas of a training image, at most so many times as high and wide
+    bool object_crop = false;  // SSD's random part of a training image
+    bool random_interpolation = false;  // of training images that are scaled
+    std::vector<double> crop_area;      // shares of a training image that are cropped; empty: all
     std::vector<double> crop_aspect = {3.0 / 4, 4.0 / 3};  // of these crops: width / height
     int shorter_side = 0;   // pixels, of images to evaluate on; 0: they are not scaled so
     int crop_pad = 0;       // pixels on every side of a training image that is cropped
@@ -97,6 +102,10 @@ struct Experiment {
     // True if validation_share of the training samples are the validation set.
     bool SplitsTrainingFiles() const {
       return validation_images.empty() && !TraitsOf(reader).one_text;
+    }
+    // True if transforms take images in their own sizes and make them image_size.
+    bool ScalesInTraining() const {
+      return !crop_area.empty() || expand > 1 || object_crop || random_interpolation;
     }
   } data;
 

@@ -227,10 +227,13 @@ std::vector<Option> Rows() {
                "samples that are spread over the training set, if data.validation_images is empty, "
                "as it is by default if this setting is set"},
       {KUMO_SETTING(data.image_size), .effect = kData,
-       .also = "size image_shape input_size resize width height channels",
-       .help =
-           "Channels x height x width of all images, as 3x224x224: the centre of this aspect ratio "
-           "is cropped and scaled; empty: images keep their size, which must be the same for all"},
+       .also = "size image_shape input_size width height channels",
+       .help = "Channels x height x width of all images, as 3x224x224, to which they are scaled "
+               "(data.resize); empty: images keep their size, which must be the same for all"},
+      {KUMO_SETTING(data.resize), .effect = kData,
+       .also = "stretch keep_aspect_ratio letterbox squash warp resize_mode",
+       .help = "Part of an image that is scaled to data.image_size; of samples with boxes always "
+               "the whole image"},
       {KUMO_SETTING(data.damaged), .effect = kFiles,
        .also = "skip_damaged corrupt broken on_error errors",
        .help = "Treatment of images that cannot be decoded"},
@@ -262,6 +265,25 @@ std::vector<Option> Rows() {
        .also = "stddev standard_deviation normalize_std std_rgb std_values pixel_std",
        .help = "Standard deviation of each channel, by which it is divided after data.scale and "
                "data.mean: 0.247,0.243,0.261 for CIFAR-10; empty: no division"},
+      {KUMO_SETTING(data.photometric), .effect = kResult,
+       .also = "photometric_distort random_distort color_distort colour_distort",
+       .help = "Photometric distortion of training images, as published for SSD: brightness by up "
+               "to 32 levels, contrast and saturation by a factor of 0.5 .. 1.5, hue by up to a "
+               "tenth of the circle, each with probability 1/2"},
+      {KUMO_SETTING(data.expand), .allowed = Between(1, 16), .effect = kResult,
+       .also = "zoom_out random_expand random_zoom_out expand_ratio",
+       .help = "Largest ratio r of the random expansion of training images, 4 for SSD: with "
+               "probability 1/2 an image is placed at random on a canvas 1 .. r times as high and "
+               "wide, of the colour data.mean or grey (128); 1: no expansion"},
+      {KUMO_SETTING(data.object_crop), .effect = kResult,
+       .also = "iou_crop random_iou_crop min_iou_random_crop ssd_crop bbox_crop",
+       .help = "Random part of training images with boxes, as published for SSD: the whole image, "
+               "any part, or a part that overlaps with all objects by 0.1, 0.3, 0.5, 0.7 or 0.9 "
+               "(intersection over union); objects whose centre lies outside are dropped"},
+      {KUMO_SETTING(data.random_interpolation), .effect = kResult,
+       .also = "interpolation random_resize resampling",
+       .help = "Random interpolation of training images that are scaled to data.image_size: "
+               "nearest, linear, area, cubic or Lanczos; without it, linear"},
       {KUMO_SETTING(data.crop_area), .allowed = AboveTo(0, 1), .effect = kResult,
        .also = "random_resized_crop crop_scale min_area crop_ratio area_ratio",
        .help = "Area range of random crops of training images, as shares of the image (0.08,1); "

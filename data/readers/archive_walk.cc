@@ -133,8 +133,9 @@ Result<ArchivePlace> ArchiveWalk::Place() {
   const auto cannot = [this](const std::string& why) {
     return FailedPrecondition(path_ + ": " + why +
                               ", so images cannot be decoded individually (data.decode = "
-                              "demand, data.crop_area, data.shorter_side); unpack it, or repack it "
-                              "as plain .tar or .zip");
+                              "demand, or transforms of images in their own sizes, as "
+                              "data.crop_area, data.expand, data.shorter_side); unpack it, or "
+                              "repack it as plain .tar or .zip");
   };
   if (archive_filter_count(handle) > 1) return cannot("it is compressed as a whole");
   if (archive_entry_is_encrypted(entry_) != 0) return cannot("it is encrypted");

@@ -168,9 +168,11 @@ namespace {
 // The part of the image that is scaled to the target's size.
 Rectangle PartFor(const ImageTarget& target, const ImageHeader& header) {
   const int64_t height = target.extents[1], width = target.extents[2];
+  if (target.shorter_side > 0) {
+    return MiddleOf(header.height, header.width, height, width, target.shorter_side);
+  }
   if (target.stretch) return {0, 0, header.height, header.width};
-  if (target.shorter_side == 0) return LargestWithin(header.height, header.width, height, width);
-  return MiddleOf(header.height, header.width, height, width, target.shorter_side);
+  return LargestWithin(header.height, header.width, height, width);
 }
 
 }  // namespace

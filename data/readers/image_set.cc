@@ -89,7 +89,7 @@ bool PassesOver(const ReaderRequest& request, const Status& error) {
 Result<ImageTarget> TargetOf(const ImageSet& set, const ReaderRequest& request) {
   if (!request.image_size.empty()) {
     if (request.originals) return ImageTarget{{request.image_size[0], 0, 0}};
-    return ImageTarget{request.image_size, true};
+    return ImageTarget{request.image_size, /*scale=*/true, request.resize == ResizeMode::kStretch};
   }
   Status failed = OkStatus();
   for (int64_t i = 0; i < std::ssize(set.files); ++i) {
@@ -228,6 +228,7 @@ PackedFile SharedContent(const ImageSet& set, const ImageTarget& target,
                          const ReaderRequest& request) {
   const int64_t images = std::ssize(set.files);
   std::string part = "images 2 " + ExtentsText(target.extents) + (target.scale ? " scaled" : "") +
+                     (target.stretch ? " stretched" : "") +
                      (request.skip_damaged ? " replaced" : "");
   if (!PartsToKeep(request, images).empty()) {
     part += " beside " + std::to_string(ValidationSamples(images, request.split_share));

@@ -27,10 +27,9 @@ struct ImageSet {
 
 // Opens the images, decoding them at the start or at each read (request.decode), with equal
 // results. Every image has request.image_size or, if that is empty, the size and channels of the
-// first one; images of other sizes are cropped to the proportions of image_size and scaled, or
-// refused without image_size. With request.originals each image keeps its size and is decoded at
-// each read. Decoded images of an archive are kept in request.cache, shared by all processes of the
-// machine. Errors name the file.
+// first one; images of other sizes are scaled (request.resize), or refused without image_size. With
+// request.originals each image keeps its size and is decoded at each read. Decoded images of an
+// archive are kept in request.cache, shared by all processes of the machine. Errors name the file.
 //
 // Damaged images are refused. With request.skip_damaged a damaged image keeps its place in the set
 // and is replaced, label included, by the next valid image in the order of the set; the last image

@@ -35,8 +35,9 @@ struct ReaderRequest {
   int classes = 0;         // upper bound of the labels; 0: labels are numbers (ctf)
   int64_t limit = 0;       // number of samples to keep; 0: all
   std::string cache = "";  // folder for contents of packed files (unpacked_file.h); "": none
-  std::vector<int64_t> image_size = {};  // size of all images; empty: unchanged
-  bool skip_damaged = false;             // replace damaged images by the next valid ones
+  std::vector<int64_t> image_size = {};   // size of all images; empty: unchanged
+  ResizeMode resize = ResizeMode::kCrop;  // to image_size
+  bool skip_damaged = false;              // replace damaged images by the next valid ones
   // Share of the validation part, if the set is opened to be split (samples/validation_split.h);
   // a damaged image is then replaced by one of its own part. 0: it is not split.
   double split_share = 0;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "data/samples/pixel_kernels.h"
+#include "data/transforms/geometry.h"
 
 namespace kumo {
 namespace {
@@ -45,15 +47,21 @@ int64_t Quotient(int64_t n, int64_t d) {
 
 class ColourJitter final : public Transform {
  public:
-  ColourJitter(int image, const Experiment::Data& data) : image_(image), data_(data) {}
+  ColourJitter(const Fields& fields, const Experiment::Data& data)
+      : pictures_(MovedFields(fields).pictures), data_(data) {}
 
   void Apply(const SampleKey& key, Sample* sample) const override {
-    const std::span<const uint8_t> from = sample->pixels(image_);
-    const int64_t channels = sample->extents(image_)[0];
-    const std::span<std::byte> room = sample->Make(image_, from.size());
+    const ColourDraw draw = DrawColours(data_, key);
+    for (const int picture : pictures_) Change(draw, picture, sample);
+  }
+
+ private:
+  static void Change(const ColourDraw& draw, int picture, Sample* sample) {
+    const std::span<const uint8_t> from = sample->pixels(picture);
+    const int64_t channels = sample->extents(picture)[0];
+    const std::span<std::byte> room = sample->Make(picture, from.size());
     const std::span<uint8_t> pixels(reinterpret_cast<uint8_t*>(room.data()), room.size());
     std::ranges::copy(from, pixels.begin());
-    const ColourDraw draw = DrawColours(data_, key);
     for (const ColourChange change : draw.order) {
       switch (change) {
         case ColourChange::kBrightness:
@@ -72,8 +80,7 @@ class ColourJitter final : public Transform {
     }
   }
 
- private:
-  const int image_;  // field
+  const std::vector<int> pictures_;  // fields
   const Experiment::Data data_;
 };
 
@@ -172,11 +179,10 @@ void TurnHue(int64_t channels, std::span<uint8_t> pixels, int64_t turn) {
 Result<std::unique_ptr<const Transform>> MakeColourJitter(const TransformRequest& request) {
   std::unique_ptr<const Transform> transform;
   const Experiment::Data& data = request.data;
-  const int image = FindField(request.fields, kImageField);
   const bool asked =
       data.brightness > 0 || data.contrast > 0 || data.saturation > 0 || data.hue > 0;
-  if (request.training && asked && image >= 0) {
-    transform = std::make_unique<ColourJitter>(image, data);
+  if (request.training && asked && FindPicture(request.fields) >= 0) {
+    transform = std::make_unique<ColourJitter>(request.fields, data);
   }
   return transform;
 }

@@ -1,7 +1,7 @@
 // Colour jitter: random brightness, contrast, saturation and hue in random order (data.brightness,
 // data.contrast, data.saturation, data.hue), by the formulas of torchvision's ColorJitter in
 // integer arithmetic: the same bits on every machine, rounded to the nearest level instead of
-// truncated.
+// truncated. All pictures of a sample get the same draws.
 //
 // Values and pure functions; thread-safe.
 #pragma once

@@ -3,31 +3,28 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "data/transforms/geometry.h"
+#include "data/transforms/resize.h"
 
 namespace kumo {
 
 namespace {
 
-class CentreCrop final : public Transform {
+class CentreCrop final : public GeometricTransform {
  public:
-  CentreCrop(int image, std::vector<int64_t> wanted, int64_t shorter_side)
-      : image_(image), wanted_(std::move(wanted)), shorter_side_(shorter_side) {}
+  CentreCrop(const Fields& fields, const PictureSize& wanted, int64_t shorter_side)
+      : GeometricTransform(fields, wanted), wanted_(wanted), shorter_side_(shorter_side) {}
 
-  void Apply(const SampleKey& /*key*/, Sample* sample) const override {
-    const int64_t height = sample->extents(image_)[1];
-    const int64_t width = sample->extents(image_)[2];
-    const std::span<const uint8_t> image = sample->pixels(image_);
-    sample->resampler().Resample(image, wanted_[0], height, width,
-                                 MiddleOf(height, width, wanted_[1], wanted_[2], shorter_side_),
-                                 wanted_[1], wanted_[2], sample->MakePixels(image_, wanted_));
+  GeometricMap MapOf(const SampleKey& /*key*/, const Scene& scene) const override {
+    const Rectangle middle =
+        MiddleOf(scene.size.height, scene.size.width, wanted_.height, wanted_.width, shorter_side_);
+    return {.from = middle, .size = wanted_};
   }
-  void ChangeFields(Fields* fields) const override { (*fields)[image_].extents = wanted_; }
 
  private:
-  const int image_;  // field
-  const std::vector<int64_t> wanted_;
+  const PictureSize wanted_;
   const int64_t shorter_side_;
 };
 
@@ -44,37 +41,31 @@ Status CheckShorterSide(int64_t shorter_side, const std::vector<int64_t>& wanted
 Result<std::unique_ptr<const Transform>> MakeCentreCrop(const TransformRequest& request) {
   std::unique_ptr<const Transform> transform;
   const int64_t shorter = request.data.shorter_side;
-  const int image = FindField(request.fields, kImageField);
-  if (request.training || shorter == 0 || image < 0) return transform;
-  KUMO_ASSIGN_OR_RETURN(std::vector<int64_t> wanted, WantedExtents(request, request.fields[image]));
-  KUMO_RETURN_IF_ERROR(CheckShorterSide(shorter, wanted).WithContext(request.name));
-  transform = std::make_unique<CentreCrop>(image, std::move(wanted), shorter);
+  const int picture = FindPicture(request.fields);
+  if (request.training || shorter == 0 || picture < 0) return transform;
+  KUMO_ASSIGN_OR_RETURN(const PictureSize wanted, WantedSize(request));
+  const int64_t channels = request.fields[picture].extents[0];
+  KUMO_RETURN_IF_ERROR(
+      CheckShorterSide(shorter, {channels, wanted.height, wanted.width}).WithContext(request.name));
+  transform = std::make_unique<CentreCrop>(request.fields, wanted, shorter);
   return transform;
 }
 
 namespace {
 
-class CropAndFlip final : public Transform {
+class CropAndFlip final : public GeometricTransform {
  public:
-  CropAndFlip(int image, std::vector<int64_t> extents, const Experiment::Data& data)
-      : image_(image),
-        extents_(std::move(extents)),
+  CropAndFlip(const Fields& fields, const Experiment::Data& data)
+      : GeometricTransform(fields, std::nullopt),
         pad_(data.crop_pad),
         flip_(data.flip),
         pad_value_(static_cast<uint8_t>(data.pad_value)) {}
 
-  void Apply(const SampleKey& key, Sample* sample) const override {
-    const Window window = DrawWindow(pad_, flip_, key);
-    if (window == Window()) return;
-    const std::span<const uint8_t> image = sample->pixels(image_);
-    const std::span<std::byte> cut = sample->Make(image_, image.size());
-    CutOut(extents_, image, window, pad_value_,
-           {reinterpret_cast<uint8_t*>(cut.data()), cut.size()});
+  GeometricMap MapOf(const SampleKey& key, const Scene& scene) const override {
+    return DrawWindow(pad_, flip_, key).MapOf(scene.size, std::span(&pad_value_, 1));
   }
 
  private:
-  const int image_;  // field
-  const std::vector<int64_t> extents_;
   const int pad_;
   const bool flip_;
   const uint8_t pad_value_;
@@ -94,36 +85,12 @@ Window DrawWindow(int pad, bool flip, const SampleKey& key) {
   return window;
 }
 
-// Row by row: a row of a window is padding, a piece of the image, and padding.
-void CutOut(std::span<const int64_t> extents, std::span<const uint8_t> image, const Window& window,
-            uint8_t pad_value, std::span<uint8_t> cut) {
-  const int64_t height = extents[1];
-  const int64_t width = extents[2];
-  std::ranges::fill(cut, pad_value);
-  const int64_t first_row = std::clamp<int64_t>(-window.top, 0, height);
-  const int64_t end_row = std::clamp<int64_t>(height - window.top, first_row, height);
-  const int64_t first = std::clamp<int64_t>(-window.left, 0, width);
-  const int64_t end = std::clamp<int64_t>(width - window.left, first, width);
-  for (int64_t c = 0; c < extents[0]; ++c) {
-    for (int64_t y = first_row; y < end_row; ++y) {
-      uint8_t* const row = cut.data() + (c * height + y) * width;
-      const uint8_t* const from =
-          image.data() + ((c * height + window.top + y) * width + window.left + first);
-      if (window.mirrored) {
-        std::reverse_copy(from, from + (end - first), row + width - end);
-      } else {
-        std::copy(from, from + (end - first), row + first);
-      }
-    }
-  }
-}
-
 Result<std::unique_ptr<const Transform>> MakeCropAndFlip(const TransformRequest& request) {
   std::unique_ptr<const Transform> transform;
-  const int image = FindField(request.fields, kImageField);
-  if (!request.training || image < 0) return transform;
+  const int picture = FindPicture(request.fields);
+  if (!request.training || picture < 0) return transform;
   if (request.data.crop_pad == 0 && !request.data.flip) return transform;
-  const std::vector<int64_t>& extents = request.fields[image].extents;
+  const std::vector<int64_t>& extents = request.fields[picture].extents;
   // A window that begins in the padding still contains some of the image.
   const int64_t most = std::min(extents[1], extents[2]) - 1;
   if (request.data.crop_pad > most) {
@@ -132,7 +99,7 @@ Result<std::unique_ptr<const Transform>> MakeCropAndFlip(const TransformRequest&
         request.name + ", whose images are " + ExtentsText(extents) +
         ": a window might contain nothing of one; set it to 0 .. " + std::to_string(most));
   }
-  transform = std::make_unique<CropAndFlip>(image, extents, request.data);
+  transform = std::make_unique<CropAndFlip>(request.fields, request.data);
   return transform;
 }
 
@@ -140,25 +107,27 @@ namespace {
 
 constexpr int kTries = 10;
 
-class RandomResizedCrop final : public Transform {
+class RandomResizedCrop final : public GeometricTransform {
  public:
-  RandomResizedCrop(int image, std::vector<int64_t> wanted, const CropRanges& ranges)
-      : image_(image), wanted_(std::move(wanted)), ranges_(ranges) {}
+  RandomResizedCrop(const Fields& fields, const PictureSize& wanted, const Experiment::Data& data)
+      : GeometricTransform(fields, wanted),
+        wanted_(wanted),
+        ranges_{data.crop_area.front(), data.crop_area.back(), data.crop_aspect.front(),
+                data.crop_aspect.back()},
+        random_interpolation_(data.random_interpolation) {}
 
-  void Apply(const SampleKey& key, Sample* sample) const override {
-    const std::span<const uint8_t> image = sample->pixels(image_);
-    const int64_t height = sample->extents(image_)[1];
-    const int64_t width = sample->extents(image_)[2];
-    const Rectangle from = DrawRectangle(ranges_, height, width, key);
-    sample->resampler().Resample(image, wanted_[0], height, width, from, wanted_[1], wanted_[2],
-                                 sample->MakePixels(image_, wanted_));
+  GeometricMap MapOf(const SampleKey& key, const Scene& scene) const override {
+    GeometricMap map;
+    map.from = DrawRectangle(ranges_, scene.size.height, scene.size.width, key);
+    map.size = wanted_;
+    if (random_interpolation_) map.interpolation = DrawInterpolation(key);
+    return map;
   }
-  void ChangeFields(Fields* fields) const override { (*fields)[image_].extents = wanted_; }
 
  private:
-  const int image_;  // field
-  const std::vector<int64_t> wanted_;
+  const PictureSize wanted_;
   const CropRanges ranges_;
+  const bool random_interpolation_;
 };
 
 Rectangle InTheMiddle(int64_t height, int64_t width, int64_t of_height, int64_t of_width) {
@@ -201,14 +170,10 @@ Rectangle DrawRectangle(const CropRanges& ranges, int64_t height, int64_t width,
 
 Result<std::unique_ptr<const Transform>> MakeRandomResizedCrop(const TransformRequest& request) {
   std::unique_ptr<const Transform> transform;
-  const std::vector<double>& area = request.data.crop_area;
-  const std::vector<double>& aspect = request.data.crop_aspect;
-  const int image = FindField(request.fields, kImageField);
-  if (!request.training || area.empty() || image < 0) return transform;
-  KUMO_ASSIGN_OR_RETURN(std::vector<int64_t> wanted, WantedExtents(request, request.fields[image]));
-  transform = std::make_unique<RandomResizedCrop>(
-      image, std::move(wanted),
-      CropRanges{area.front(), area.back(), aspect.front(), aspect.back()});
+  const bool asked = request.training && !request.data.crop_area.empty();
+  if (!asked || FindPicture(request.fields) < 0) return transform;
+  KUMO_ASSIGN_OR_RETURN(const PictureSize wanted, WantedSize(request));
+  transform = std::make_unique<RandomResizedCrop>(request.fields, wanted, request.data);
   return transform;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/samples/resample.h"
+#include "data/transforms/geometry.h"
 #include "data/transforms/transform.h"
 
 namespace kumo {
@@ -30,17 +31,19 @@ struct Window {
   int left = 0;
   bool mirrored = false;
 
+  // The map of a picture of `size`, with `outside` around it.
+  GeometricMap MapOf(const PictureSize& size, std::span<const uint8_t> outside) const {
+    return {.from = {top, left, size.height, size.width},
+            .size = size,
+            .mirrored = mirrored,
+            .outside = outside};
+  }
   bool operator==(const Window&) const = default;
 };
 
 // Draws one of the (2 pad + 1)^2 positions uniformly and, with `flip`, mirroring with probability
 // 1/2, from the stream Rng(seed, kAugment, epoch, sample). Requires 0 <= pad <= 16384.
 Window DrawWindow(int pad, bool flip, const SampleKey& key);
-
-// Copies the pixels of a window. Requires extents of channels x height x width, and image and cut
-// of that size.
-void CutOut(std::span<const int64_t> extents, std::span<const uint8_t> image, const Window& window,
-            uint8_t pad_value, std::span<uint8_t> cut);
 
 // Crop and flip: a random window of the image's own size, which may extend into padding, perhaps
 // mirrored (data.crop_pad, data.pad_value, data.flip):

@@ -1,26 +1,30 @@
 #include "data/transforms/cutout.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
+
+#include "data/transforms/geometry.h"
 
 namespace kumo {
 namespace {
 
-constexpr uint8_t kGrey = 128;
-
 class Cutout final : public Transform {
  public:
-  Cutout(int image, int64_t side, std::vector<uint8_t> colour)
-      : image_(image), side_(side), colour_(std::move(colour)) {}
+  Cutout(const Fields& fields, int64_t side, std::vector<uint8_t> colour)
+      : pictures_(MovedFields(fields).pictures), side_(side), colour_(std::move(colour)) {}
 
   void Apply(const SampleKey& key, Sample* sample) const override {
-    const std::span<const uint8_t> from = sample->pixels(image_);
-    const int64_t channels = sample->extents(image_)[0];
-    const int64_t height = sample->extents(image_)[1];
-    const int64_t width = sample->extents(image_)[2];
-    const std::span<std::byte> room = sample->Make(image_, from.size());
+    for (const int picture : pictures_) Paint(key, picture, sample);
+  }
+
+ private:
+  void Paint(const SampleKey& key, int picture, Sample* sample) const {
+    const std::span<const uint8_t> from = sample->pixels(picture);
+    const int64_t channels = sample->extents(picture)[0];
+    const int64_t height = sample->extents(picture)[1];
+    const int64_t width = sample->extents(picture)[2];
+    const std::span<std::byte> room = sample->Make(picture, from.size());
     const std::span<uint8_t> pixels(reinterpret_cast<uint8_t*>(room.data()), room.size());
     std::ranges::copy(from, pixels.begin());
     const Rectangle square = DrawSquare(side_, height, width, key);
@@ -32,16 +36,10 @@ class Cutout final : public Transform {
     }
   }
 
- private:
-  const int image_;  // field
+  const std::vector<int> pictures_;  // fields
   const int64_t side_;
   const std::vector<uint8_t> colour_;  // by channel
 };
-
-// The value that data.mean maps to 0.
-uint8_t LevelOf(double mean, double scale) {
-  return static_cast<uint8_t>(std::lround(std::clamp(mean / scale, 0.0, 255.0)));
-}
 
 }  // namespace
 
@@ -62,14 +60,12 @@ Rectangle DrawSquare(int64_t side, int64_t height, int64_t width, const SampleKe
 Result<std::unique_ptr<const Transform>> MakeCutout(const TransformRequest& request) {
   std::unique_ptr<const Transform> transform;
   const Experiment::Data& data = request.data;
-  const int image = FindField(request.fields, kImageField);
-  if (!request.training || data.cutout == 0 || image < 0) return transform;
-  const auto channels = static_cast<size_t>(request.fields[image].extents[0]);
-  std::vector<uint8_t> colour(channels, kGrey);
-  for (size_t c = 0; c < std::min(channels, data.mean.size()); ++c) {
-    colour[c] = LevelOf(data.mean[c], data.scale);
+  if (!request.training || data.cutout == 0 || FindPicture(request.fields) < 0) return transform;
+  int64_t channels = 0;
+  for (const Field& field : request.fields) {
+    if (field.kind == FieldKind::kPicture) channels = std::max(channels, field.extents[0]);
   }
-  transform = std::make_unique<Cutout>(image, data.cutout, std::move(colour));
+  transform = std::make_unique<Cutout>(request.fields, data.cutout, MeanColour(data, channels));
   return transform;
 }
 

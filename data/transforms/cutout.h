@@ -1,6 +1,7 @@
 // Cutout: paints a square at a random position of each training image with grey or the mean colour
 // (data.cutout): DeVries and Taylor 2017, "Improved regularization of convolutional neural networks
-// with cutout".
+// with cutout". The same square of all pictures of a sample; masks and boxes stay, since the
+// objects are still there, behind it.
 //
 // Values and pure functions; thread-safe.
 #pragma once

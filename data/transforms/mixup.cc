@@ -4,16 +4,25 @@
 #include <cmath>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
+
+#include "common/settings/option_value.h"
 
 namespace kumo {
 namespace {
 
 class Mixup final : public Transform {
  public:
-  // alpha: 0 disables mixing.
-  Mixup(double alpha, int64_t samples, int image, int label, int classes)
-      : alpha_(alpha), samples_(samples), image_(image), label_(label), classes_(classes) {}
+  // alpha: 0 disables mixing. numbers: fields of float32.
+  Mixup(double alpha, int64_t samples, std::vector<int> pictures, std::vector<int> numbers,
+        int label, int classes)
+      : alpha_(alpha),
+        samples_(samples),
+        pictures_(std::move(pictures)),
+        numbers_(std::move(numbers)),
+        label_(label),
+        classes_(classes) {}
 
   // A share per class.
   void Apply(const SampleKey&, Sample* sample) const override {
@@ -36,21 +45,19 @@ class Mixup final : public Transform {
   void Mix(const SampleKey& key, const Sample& partner, Sample* sample) const override {
     const int64_t own = DrawMixture(alpha_, samples_, key).weight;
     const int64_t others = Mixture::kWhole - own;
-    const std::span<const uint8_t> from = sample->pixels(image_);
-    const std::span<const uint8_t> other = partner.pixels(image_);
-    const std::span<std::byte> room = sample->Make(image_, from.size());
-    for (size_t i = 0; i < from.size(); ++i) {
-      const int64_t mean =
-          (own * from[i] + others * other[i] + Mixture::kWhole / 2) / Mixture::kWhole;
-      room[i] = static_cast<std::byte>(mean);
+    for (const int picture : pictures_) {
+      const std::span<const uint8_t> from = sample->pixels(picture);
+      const std::span<const uint8_t> other = partner.pixels(picture);
+      const std::span<std::byte> room = sample->Make(picture, from.size());
+      for (size_t i = 0; i < from.size(); ++i) {
+        const int64_t mean =
+            (own * from[i] + others * other[i] + Mixture::kWhole / 2) / Mixture::kWhole;
+        room[i] = static_cast<std::byte>(mean);
+      }
     }
-    const std::vector<float> before = NumbersOf(*sample);
-    const std::vector<float> theirs = NumbersOf(partner);
-    const std::span<float> shares = SharesOf(sample);
     const auto share = static_cast<float>(own) / static_cast<float>(Mixture::kWhole);
-    for (int c = 0; c < classes_; ++c) {
-      shares[c] = share * before[c] + (1.0f - share) * theirs[c];
-    }
+    MixNumbers(share, label_, partner, sample);
+    for (const int numbers : numbers_) MixNumbers(share, numbers, partner, sample);
   }
 
  private:
@@ -58,15 +65,26 @@ class Mixup final : public Transform {
     const std::span<std::byte> room = sample->Make(label_, classes_ * sizeof(float));
     return {reinterpret_cast<float*>(room.data()), static_cast<size_t>(classes_)};
   }
-  std::vector<float> NumbersOf(const Sample& sample) const {
-    std::vector<float> numbers(classes_);
-    std::memcpy(numbers.data(), sample.field(label_).data(), classes_ * sizeof(float));
+  static std::vector<float> NumbersOf(const Sample& sample, int field) {
+    const std::span<const std::byte> bytes = sample.field(field);
+    std::vector<float> numbers(bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
     return numbers;
+  }
+  static void MixNumbers(float share, int field, const Sample& partner, Sample* sample) {
+    std::vector<float> mixed = NumbersOf(*sample, field);
+    const std::vector<float> theirs = NumbersOf(partner, field);
+    for (size_t i = 0; i < mixed.size(); ++i) {
+      mixed[i] = share * mixed[i] + (1.0f - share) * theirs[i];
+    }
+    std::ranges::copy(std::as_bytes(std::span(mixed)),
+                      sample->Make(field, mixed.size() * sizeof(float)).begin());
   }
 
   const double alpha_;
   const int64_t samples_;
-  const int image_;  // fields
+  const std::vector<int> pictures_;  // fields
+  const std::vector<int> numbers_;
   const int label_;
   const int classes_;
 };
@@ -93,15 +111,29 @@ Mixture DrawMixture(double alpha, int64_t samples, const SampleKey& key) {
 
 Result<std::unique_ptr<const Transform>> MakeMixup(const TransformRequest& request) {
   std::unique_ptr<const Transform> transform;
-  const int image = FindField(request.fields, kImageField);
-  if (request.data.mixup == 0 || image < 0) return transform;
+  if (request.data.mixup == 0 || FindPicture(request.fields) < 0) return transform;
   const int label = FindField(request.fields, kLabelField);
   if (label < 0 || request.classes == 0) {
     return FailedPrecondition("data.mixup requires classes, but samples of " + request.name +
                               " have none; set it to 0");
   }
-  transform = std::make_unique<Mixup>(request.training ? request.data.mixup : 0, request.samples,
-                                      image, label, request.classes);
+  std::vector<int> pictures, numbers;
+  for (int f = 0; f < std::ssize(request.fields); ++f) {
+    const Field& field = request.fields[f];
+    if (field.kind == FieldKind::kPicture) {
+      pictures.push_back(f);
+    } else if (field.kind == FieldKind::kNumbers && field.type == NumberType::kFloat32 &&
+               !field.list) {
+      numbers.push_back(f);
+    } else if (f != label) {
+      return FailedPrecondition("data.mixup = " + WriteValue(request.data.mixup) +
+                                ": there is no mean of the field " + field.name +
+                                " of two samples of " + request.name + "; set data.mixup = 0");
+    }
+  }
+  transform =
+      std::make_unique<Mixup>(request.training ? request.data.mixup : 0, request.samples,
+                              std::move(pictures), std::move(numbers), label, request.classes);
   return transform;
 }
 

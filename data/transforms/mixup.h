@@ -1,6 +1,7 @@
 // Mixup: each training image becomes a random weighted mean of itself and another image, and its
 // label the same mean of both labels (data.mixup): Zhang et al. 2018, "mixup: Beyond empirical risk
 // minimization". Training labels are then a share per class; evaluated labels stay single classes.
+// Other pictures and numbers of a sample are averaged likewise; masks and lists are refused.
 //
 // Values and pure functions; thread-safe.
 #pragma once

@@ -1,19 +1,32 @@
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
+
+#include <glog/logging.h>
 
 #include "common/settings/option_value.h"
 #include "data/transforms/colour_jitter.h"
 #include "data/transforms/crops.h"
 #include "data/transforms/cutout.h"
+#include "data/transforms/expand.h"
+#include "data/transforms/geometry.h"
 #include "data/transforms/mixup.h"
+#include "data/transforms/object_crop.h"
+#include "data/transforms/photometric.h"
+#include "data/transforms/resize.h"
 #include "data/transforms/transform.h"
 
 namespace kumo {
 namespace {
 
 constexpr std::array kKinds = {
+    TransformKind{"data.photometric", MakePhotometric},
+    TransformKind{"data.expand", MakeExpand},
+    TransformKind{"data.object_crop", MakeObjectCrop},
     TransformKind{"data.crop_area", MakeRandomResizedCrop},
     TransformKind{"data.shorter_side", MakeCentreCrop},
+    TransformKind{"data.image_size", MakeResize},
     TransformKind{"data.crop_pad and data.flip", MakeCropAndFlip},
     TransformKind{"data.brightness, data.contrast, data.saturation and data.hue", MakeColourJitter},
     TransformKind{"data.cutout", MakeCutout},
@@ -34,13 +47,35 @@ Fields FieldsAfter(Fields fields, std::span<const std::unique_ptr<const Transfor
   return fields;
 }
 
-Result<std::vector<int64_t>> WantedExtents(const TransformRequest& request, const Field& field) {
-  if (request.data.image_size.empty()) return field.extents;
-  KUMO_ASSIGN_OR_RETURN(std::vector<int64_t> wanted, ParseImageExtents(request.data.image_size));
-  if (wanted[0] == field.extents[0]) return wanted;
+Result<PictureSize> WantedSize(const TransformRequest& request) {
+  const int picture = FindPicture(request.fields);
+  const Field& field = (request.read == nullptr ? request.fields : *request.read)[picture];
+  if (request.data.image_size.empty()) {
+    if (field.extents[1] > 0) return PictureSize{field.extents[1], field.extents[2]};
+    return FailedPrecondition("images of " + request.name +
+                              " have sizes of their own; set data.image_size, as 3x300x300");
+  }
+  KUMO_ASSIGN_OR_RETURN(const auto wanted, ParseImageExtents(request.data.image_size));
+  if (wanted[0] == field.extents[0]) return PictureSize{wanted[1], wanted[2]};
   return FailedPrecondition("data.image_size = " + request.data.image_size + ", but images of " +
                             request.name + " have " + std::to_string(field.extents[0]) +
                             " channels; set the same number of channels");
+}
+
+int FindPicture(const Fields& fields) {
+  const auto found = std::ranges::find(fields, FieldKind::kPicture, &Field::kind);
+  return found == fields.end() ? FindField(fields, kImageField)
+                               : static_cast<int>(found - fields.begin());
+}
+
+std::vector<uint8_t> MeanColour(const Experiment::Data& data, int64_t channels) {
+  constexpr uint8_t kGrey = 128;
+  std::vector<uint8_t> colour(channels, kGrey);
+  for (size_t c = 0; c < std::min(colour.size(), data.mean.size()); ++c) {
+    const double level = std::clamp(data.mean[c] / data.scale, 0.0, 255.0);
+    colour[c] = static_cast<uint8_t>(std::lround(level));
+  }
+  return colour;
 }
 
 Result<Transforms> MakeTransforms(TransformRequest request) {
@@ -49,13 +84,17 @@ Result<Transforms> MakeTransforms(TransformRequest request) {
   for (const TransformKind& kind : kKinds) {
     KUMO_ASSIGN_OR_RETURN(auto transform,
                           kind.make({request.data, fields, request.name, request.training,
-                                     request.classes, request.samples}));
+                                     request.classes, request.samples, &request.fields}));
     if (transform == nullptr) continue;
-    const int image = FindField(fields, kImageField);
+    const int image = FindPicture(fields);
     if (image >= 0 && fields[image].type != NumberType::kUint8) {
       return FailedPrecondition(std::string(kind.name) +
                                 " requires images in bytes, but those of " + request.name +
                                 " are " + NameOf(fields[image].type) + "; keep its default");
+    }
+    CHECK(fields[image].kind == FieldKind::kPicture) << request.name;
+    if (transform->geometric() != nullptr) {
+      KUMO_RETURN_IF_ERROR(CheckOneSize(fields, request.name));
     }
     transform->ChangeFields(&fields);
     transforms.push_back(std::move(transform));
@@ -63,21 +102,40 @@ Result<Transforms> MakeTransforms(TransformRequest request) {
   return transforms;
 }
 
+namespace {
+
+// Reads a sample, and checks that its pictures can be moved together.
+Status ReadAligned(const Dataset& dataset,
+                   std::span<const std::unique_ptr<const Transform>> transforms,
+                   const SampleKey& key, Sample* sample) {
+  KUMO_RETURN_IF_ERROR(dataset.ReadKey(key, sample));
+  const bool moves = std::ranges::any_of(
+      transforms, [](const auto& transform) { return transform->geometric() != nullptr; });
+  return moves ? CheckOneSizeOf(dataset.fields(), *sample, dataset.name()) : OkStatus();
+}
+
+}  // namespace
+
 Status ReadTransformed(const Dataset& dataset,
                        std::span<const std::unique_ptr<const Transform>> transforms,
                        const SampleKey& key, Sample* sample) {
   sample->Reset(dataset.fields());
-  KUMO_RETURN_IF_ERROR(dataset.ReadKey(key, sample));
+  KUMO_RETURN_IF_ERROR(ReadAligned(dataset, transforms, key, sample));
+  PendingMoves moves(sample);
   for (size_t t = 0; t < transforms.size(); ++t) {
-    transforms[t]->Apply(key, sample);
+    moves.Apply(*transforms[t], key);
     const std::optional<int64_t> number = transforms[t]->PartnerOf(key);
     if (!number) continue;
     const SampleKey of_partner = {key.seed, key.epoch, *number};
     Sample& partner = sample->Partner(dataset.fields());
-    KUMO_RETURN_IF_ERROR(dataset.ReadKey(of_partner, &partner));
-    for (size_t p = 0; p <= t; ++p) transforms[p]->Apply(of_partner, &partner);
+    KUMO_RETURN_IF_ERROR(ReadAligned(dataset, transforms, of_partner, &partner));
+    PendingMoves moves_of_partner(&partner);
+    for (size_t p = 0; p <= t; ++p) moves_of_partner.Apply(*transforms[p], of_partner);
+    moves_of_partner.Finish();
+    moves.Finish();
     transforms[t]->Mix(key, partner, sample);
   }
+  moves.Finish();
   return OkStatus();
 }
 

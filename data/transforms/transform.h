@@ -1,9 +1,10 @@
 // Transforms: operations on a sample between its reading and its minibatch, and the visible list of
 // them. A new transform is one file beside this one and one line in registry.cc.
 //
-// A transform sees all fields of a sample, so that they change consistently. Its draws depend on
-// (seed, epoch, sample) alone, so any process and thread draws the same for a sample. Draws are
-// part of a job's mathematics and never change.
+// A transform sees all fields of a sample, so that they change consistently, by their kind
+// (FieldKind): all pictures of a sample get the same draw, and masks and boxes move with them
+// (geometry.h). Its draws depend on (seed, epoch, sample) alone, so any process and thread draws
+// the same for a sample. Draws are part of a job's mathematics and never change.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,14 @@ enum class TransformStream : uint64_t {
   kColourJitter = 2,
   kCutout = 3,
   kMixup = 4,
+  kPhotometric = 5,
+  kExpand = 6,
+  kObjectCrop = 7,
+  kInterpolation = 8,
 };
 Rng StreamOf(const SampleKey& key, TransformStream stream);
+
+class GeometricTransform;
 
 // Immutable; thread-safe.
 class Transform {
@@ -42,6 +49,9 @@ class Transform {
   virtual void Apply(const SampleKey& key, Sample* sample) const = 0;
   // Changes `fields` of samples before the transform to those after it.
   virtual void ChangeFields(Fields* /*fields*/) const {}
+
+  // The transform, if it only moves pixels (geometry.h); else null.
+  virtual const GeometricTransform* geometric() const { return nullptr; }
 
   // Number of a partner sample to mix in after both went through Apply; none if there is none.
   virtual std::optional<int64_t> PartnerOf(const SampleKey& /*key*/) const { return std::nullopt; }
@@ -60,10 +70,25 @@ struct TransformRequest {
   bool training = true;     // false: evaluated samples
   int classes = 0;          // of the data set
   int64_t samples = 0;
+  const Fields* read = nullptr;  // of the samples before all transforms; null: `fields`
 };
-// The image extents for the network: data.image_size, or those of `field`. FailedPrecondition if
-// the numbers of channels differ.
-Result<std::vector<int64_t>> WantedExtents(const TransformRequest& request, const Field& field);
+
+// Index of the first picture; if there is none, of the field "image", whose element type
+// MakeTransforms refuses; -1: neither.
+int FindPicture(const Fields& fields);
+
+struct PictureSize {
+  int64_t height = 0;
+  int64_t width = 0;
+  bool operator==(const PictureSize&) const = default;
+};
+// The size of pictures for the network: data.image_size, or the size before all transforms.
+// FailedPrecondition if the first picture has other channels than data.image_size, or if sizes vary
+// and it is empty. Requires a picture.
+Result<PictureSize> WantedSize(const TransformRequest& request);
+
+// Levels of the colour that data.mean maps to 0, by channel; grey (128) without data.mean.
+std::vector<uint8_t> MeanColour(const Experiment::Data& data, int64_t channels);
 
 struct TransformKind {
   std::string_view name;
@@ -76,11 +101,12 @@ struct TransformKind {
 std::span<const TransformKind> TransformKinds();
 
 // Makes all transforms that the settings request. FailedPrecondition also if the samples have an
-// unsupported element type.
+// unsupported element type, or pictures of several sizes.
 Result<Transforms> MakeTransforms(TransformRequest request);
 
 // Reads a sample and transforms it as for a minibatch; transforms may read a partner sample.
-// `sample` was made for the dataset's fields. The errors of Dataset::Read.
+// `sample` was made for the dataset's fields. The errors of Dataset::Read; DataLoss if pictures
+// that are moved together differ in size.
 Status ReadTransformed(const Dataset& dataset,
                        std::span<const std::unique_ptr<const Transform>> transforms,
                        const SampleKey& key, Sample* sample);

@@ -98,7 +98,7 @@ class Predictor {
     made->of_classes_ = IsOfClasses(graph, made->output_);
     made->target_ = {{input.channels(), input.height(), input.width()},
                      /*scale=*/true,
-                     /*stretch=*/false,
+                     /*stretch=*/model.experiment.data.resize == ResizeMode::kStretch,
                      model.experiment.data.shorter_side};
     if (images && made->target_.shorter_side > 0) {
       KUMO_RETURN_IF_ERROR(CheckShorterSide(made->target_.shorter_side, made->target_.extents));

@@ -45,6 +45,7 @@ bool Change(const Option& option, Experiment* experiment) {
                            "demand",
                            "x86-64-v3",
                            "none",
+                           "stretch",
                            "other"}) {
     if (option.read(text, experiment).ok() && option.write(*experiment) != before) return true;
   }

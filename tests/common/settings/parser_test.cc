@@ -388,6 +388,8 @@ TEST_F(ParserTest, WhatAScheduleAndAnOptimiserDoNotTakeIsNoted) {
               ElementsAre(none("schedule.milestones")));
   EXPECT_THAT(notes({"data.reader=text", "data.pad_value=3", "data.hue=0.1"}),
               ElementsAre(none("data.pad_value"), none("data.hue")));
+  EXPECT_THAT(notes({"data.resize=stretch", "data.random_interpolation=true"}),
+              ElementsAre(none("data.resize"), none("data.random_interpolation")));
   EXPECT_THAT(FirstProblem(kNetwork, {"data.reader=ctf", "data.subtract_mean=true"}),
               HasSubstr("reader ctf has no images"));
   // What is used is not.

@@ -133,7 +133,7 @@ TEST(ColourJitterTest, GreyStaysGrey) {
 TEST(ColourJitterTest, ChangesOfPixelsCommuteWithFlipping) {
   Rng rng(4, RngPurpose::kTest);
   const test::Extents extents = {3, 6, 5};
-  const Fields fields = {{kImageField, NumberType::kUint8, extents}};
+  const Fields fields = {{kImageField, NumberType::kUint8, extents, FieldKind::kPicture}};
   const Experiment::Data data = Jitter(0.4, 0.4, 0.4, 0.1);
   const auto jitter = MakeColourJitter({data, fields, "a set"}).value();
   const auto apply = [&](const Pixels& pixels, int64_t i) {
@@ -151,7 +151,7 @@ TEST(ColourJitterTest, ChangesOfPixelsCommuteWithFlipping) {
 }
 
 TEST(ColourJitterTest, NothingAskedForIsNoTransformNorIsAnyOfEvaluation) {
-  const Fields fields = {{kImageField, NumberType::kUint8, {3, 9, 7}}};
+  const Fields fields = {{kImageField, NumberType::kUint8, {3, 9, 7}, FieldKind::kPicture}};
   EXPECT_EQ(MakeColourJitter({Experiment::Data(), fields, "a set"}).value(), nullptr);
   for (const Experiment::Data& data :
        {Jitter(.1, 0, 0, 0), Jitter(0, .1, 0, 0), Jitter(0, 0, .1, 0), Jitter(0, 0, 0, .1)}) {
@@ -208,7 +208,7 @@ TEST(ColourJitterTest, ASampleIsChangedInItsDrawsOrder) {
   Rng rng(6, RngPurpose::kTest);
   const test::Extents extents = {3, 4, 5};
   const Fields fields = {{kLabelField, NumberType::kInt32, {}},
-                         {kImageField, NumberType::kUint8, extents}};
+                         {kImageField, NumberType::kUint8, extents, FieldKind::kPicture}};
   const Experiment::Data data = Jitter(0.8, 0.8, 0.8, 0.4);
   const auto jitter = MakeColourJitter({data, fields, "a set"}).value();
   Sample sample(fields);

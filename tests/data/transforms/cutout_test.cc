@@ -12,7 +12,7 @@ namespace kumo {
 namespace {
 
 TEST(CutoutTest, NothingAskedForIsNoTransformNorIsAnyOfEvaluation) {
-  const Fields fields = {{kImageField, NumberType::kUint8, {3, 9, 7}}};
+  const Fields fields = {{kImageField, NumberType::kUint8, {3, 9, 7}, FieldKind::kPicture}};
   Experiment::Data data;
   EXPECT_EQ(MakeCutout({data, fields, "a set"}).value(), nullptr);
   data.cutout = 2;
@@ -61,7 +61,7 @@ TEST(CutoutTest, TheSquareIsGreyOrTheMeanAndTheRestStays) {
   Rng rng(2, RngPurpose::kTest);
   const test::Extents extents = {3, 9, 7};
   const Fields fields = {{kLabelField, NumberType::kInt32, {}},
-                         {kImageField, NumberType::kUint8, extents}};
+                         {kImageField, NumberType::kUint8, extents, FieldKind::kPicture}};
   Experiment::Data data;
   data.cutout = 4;
   for (const bool mean : {false, true}) {

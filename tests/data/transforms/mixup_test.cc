@@ -123,7 +123,7 @@ TEST_F(MixupTest, SamplesToEvaluateOnKeepTheirImageAndAreOfOneClass) {
 }
 
 TEST_F(MixupTest, WithoutClassesThereIsNothingToMix) {
-  const Fields fields = {{kImageField, NumberType::kUint8, {3, 5, 4}},
+  const Fields fields = {{kImageField, NumberType::kUint8, {3, 5, 4}, FieldKind::kPicture},
                          {kLabelField, NumberType::kFloat32, {2}}};
   EXPECT_THAT(MakeMixup({data_, fields, "a set", true, 0, 9}).status().message(),
               testing::HasSubstr("samples of a set have none"));
