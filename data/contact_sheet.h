@@ -17,8 +17,11 @@ struct ContactSheet {
 };
 
 // Draws a row per class with its first `columns` samples, transformed as in an epoch; small images
-// are enlarged and large ones reduced, on white. At most the first kMostSheetRows classes.
-// FailedPrecondition if samples are not labelled images; the errors of Dataset::Read.
+// are enlarged and large ones reduced, on white. At most the first kMostSheetRows classes. Samples
+// without a class of their own are drawn in the order of the set, in at most `columns` rows.
+// Objects have a box in the colour of their class with its name, thin if difficult; masks are a
+// tint. Of several pictures of a sample the first one is drawn. FailedPrecondition if samples have
+// no pictures; the errors of Dataset::Read.
 inline constexpr int kMostSheetRows = 100;
 Result<ContactSheet> DrawContactSheet(const Datasets& sets, uint64_t seed, int columns);
 

@@ -48,7 +48,8 @@ CommandLine Describe(Arguments& arguments) {
   line.AddSettings(&arguments.sets);
   line.AddOption("sheet", "FILE.png", Allowed(),
                  "Write an image with a row of training samples per class, in the order of the "
-                 "table, transformed as in the first epoch",
+                 "table, transformed as in the first epoch; samples without a class of their own "
+                 "in their order, with boxes and masks",
                  &arguments.sheet, "none");
   line.AddOption("columns", "N", {.min = 1, .max = 100}, "Samples per row of the image",
                  &arguments.columns);

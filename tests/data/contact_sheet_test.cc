@@ -1,15 +1,19 @@
 #include "data/contact_sheet.h"
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/drawing.h"
 #include "data/readers/image_decoder.h"
 #include "data/samples/dataset.h"
 #include "tests/data/test_files.h"
+#include "tests/data/transforms/object_set.h"
 #include "tests/scratch_directory.h"
 
 namespace kumo {
@@ -50,6 +54,40 @@ TEST(ContactSheetTest, NeitherLargeImagesNorManyClassesMakeItLarge) {
   const auto many = DrawContactSheet(OneSet({1, 64, 64}, 100000, {5, 99999}), 1, 1);
   ASSERT_TRUE(many.ok());
   EXPECT_EQ(many->height, 2 + kMostSheetRows * 66);
+}
+
+TEST(ContactSheetTest, SamplesWithObjectsHaveBoxesNamesAndTints) {
+  auto set = std::make_unique<test::ObjectSet>(7, 1, 64);
+  const test::ObjectSet& objects = *set;
+  Experiment::Data data;
+  data.image_size = "3x96x96";
+  Datasets sets;
+  sets.transforms = MakeTransforms({data, set->fields(), "a set"}).value();
+  sets.train = std::move(set);
+  const auto sheet = DrawContactSheet(sets, 1, 3);
+  ASSERT_TRUE(sheet.ok()) << sheet.status().message();
+  ASSERT_EQ(sheet->width, 2 + 3 * 98);
+  ASSERT_EQ(sheet->height, 2 + 3 * 98) << "in the order of the set";
+  const auto at = [&](int64_t y, int64_t x) {
+    const uint8_t* rgb = sheet->pixels.data() + (y * sheet->width + x) * 3;
+    return Colour{rgb[0], rgb[1], rgb[2]};
+  };
+  for (int64_t i = 0; i < 7; ++i) {
+    const auto [height, width] = objects.SizeOf(i);
+    GeometricMap map;
+    map.from = {0, 0, height, width};
+    map.size = {96, 96};
+    const Box box = MovedBox(map, test::ObjectSet::BoxOf(objects.ObjectsOf(i)[0].place));
+    const int64_t top = 2 + i / 3 * 98, left = 2 + i % 3 * 98;
+    const auto middle = static_cast<int64_t>((box.top + box.bottom) / 2);
+    const auto edge = static_cast<int64_t>(std::lround(box.right)) - 1;
+    EXPECT_EQ(at(top + middle, left + edge), ColourOfClass(0)) << "sample " << i;
+    const auto below = static_cast<int64_t>(std::lround(box.bottom)) - 5;
+    const auto inside = static_cast<int64_t>((box.left + box.right) / 2);
+    const int half = (test::kPainted + ColourOfClass(0)[0]) / 2;
+    EXPECT_EQ(at(top + below, left + inside)[0], half) << "the tint of sample " << i;
+  }
+  EXPECT_THAT(at(2 + 2 * 98 + 40, 2 + 98 + 40), testing::Each(255)) << "there is no eighth";
 }
 
 TEST(ContactSheetTest, ThePngHasItsPixels) {
