@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Speed of decoding and augmenting JPEGs with one thread, in images per second of CPU time, compared with
 torchvision on the same files, in turn: CIFAR's images, moved by up to 4 pixels and mirrored (cifar_resnet20),
-and photographs of 500 x 375, random parts of which become 224 x 224, mirrored (imagenet_resnet50).
+photographs of 500 x 375, random parts of which become 224 x 224, mirrored (imagenet_resnet50), and the same
+photographs with SSD's colours, canvas, random interpolation and flip at 300 x 300 (torchvision: linear).
 
   bench/augment_speed.py [--runs N] [--seconds S] [--data DIR] [--bin DIR] [--json FILE]
 
 The photographs are those of voc/bccd.tar.gz, made that large by a Python with torchvision and Pillow
-(KUMO_TORCH_PYTHON); without one it prints Kumo's figure of CIFAR's images alone. Ends with 77 where the
-data directory does not have these archives.
+(KUMO_TORCH_PYTHON); without one it prints Kumo's figures of CIFAR's images, and of SSD's steps on photographs of
+640 x 480. Ends with 77 where the data directory does not have these archives.
 """
 import json
 import os
@@ -33,9 +34,13 @@ for path in (folder / "large").rglob("*.jpg"):
     Image.open(path).convert("RGB").resize((500, 375)).save(path, quality=90)
 flip = v2.RandomHorizontalFlip()
 augment = {"small": v2.Compose([v2.RandomCrop(32, padding=4, fill=128), flip]),
-           "large": v2.Compose([v2.RandomResizedCrop(224, antialias=True), flip])}
+           "large": v2.Compose([v2.RandomResizedCrop(224, antialias=True), flip]),
+           "ssd": v2.Compose([v2.RandomPhotometricDistort(), v2.RandomZoomOut(),
+                              v2.Resize((300, 300), antialias=True), flip])}
 files = {part: [torch.frombuffer(bytearray(path.read_bytes()), dtype=torch.uint8)
-                for path in sorted((folder / part / "train").rglob("*.jpg"))] for part in augment}
+                for path in sorted((folder / part / "train").rglob("*.jpg"))]
+         for part in ("small", "large")}
+files["ssd"] = files["large"]
 print("ready", flush=True)
 for line in sys.stdin:
     part, seconds = line.split()
@@ -47,8 +52,11 @@ for line in sys.stdin:
 """
 
 WORK = {
-    "small": ("CIFAR's, 32 x 32", "cifar_resnet20", []),
-    "large": ("photographs, 500 x 375", "imagenet_resnet50", ["data.classes=2"]),
+    "small": ("CIFAR's, 32 x 32", "small", "cifar_resnet20", []),
+    "large": ("photographs, 500 x 375", "large", "imagenet_resnet50", []),
+    "ssd": ("photographs, SSD's steps", "large", "imagenet_resnet50",
+            ["data.image_size=3x300x300", "data.resize=stretch", "data.crop_area=", "data.shorter_side=300",
+             "data.photometric=true", "data.expand=4", "data.random_interpolation=true"]),
 }
 
 
@@ -74,11 +82,11 @@ def start_theirs(folder):
 
 
 def kumo_rate(arguments, part, folder):
-    _, experiment, settings = WORK[part]
+    _, images, experiment, settings = WORK[part]
     said = subprocess.run(
         [arguments.bin / "reading_speed", HERE.parent / "experiments" / f"{experiment}.conf",
          str(arguments.seconds), f"data.directory={folder}", "data.reader=image_folder",
-         f"data.train_images={part}/train", f"data.validation_images={part}/train",
+         f"data.train_images={images}/train", f"data.validation_images={images}/train",
          "data.decode=demand", "data.classes=2", *settings],
         check=True, capture_output=True, text=True).stdout
     return json.loads(said)["samples_per_s"]
@@ -97,7 +105,7 @@ def main():
         for part, archive in archives.items():
             unpack(archive, 5000 if part == "small" else 300, pathlib.Path(folder, part))
         theirs = start_theirs(folder)
-        rates = {part: ([], []) for part in (WORK if theirs else ["small"])}
+        rates = {part: ([], []) for part in (WORK if theirs else ["small", "ssd"])}
         for _ in range(arguments.runs):
             for part, (ours, others) in rates.items():
                 ours.append(kumo_rate(arguments, part, folder))
