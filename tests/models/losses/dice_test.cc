@@ -106,8 +106,9 @@ TEST(DiceTest, LossAndGradientAreThoseOfTheDefinition) {
         const std::vector<bool> all(labels.size(), true);
         std::vector<bool> kept;
         for (const int32_t label : labels) kept.push_back(label != 255);
+        const double tolerance = 1e-5 * batch;
         const auto expect_near = [&](const FoundLoss& found, const DefinedLoss& expected) {
-          EXPECT_NEAR(found.sums[0], expected.sum, 1e-5 * batch) << setting.name;
+          EXPECT_NEAR(found.sums[0], expected.sum, tolerance) << setting.name;
           for (size_t i = 0; i < scores.size(); ++i) {
             ASSERT_NEAR(found.gradient[i], expected.gradient[i], 1e-6) << setting.name;
           }
