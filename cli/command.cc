@@ -28,6 +28,8 @@ std::span<const Command> Commands() {
       {"import", "make a network file and its weights of an ONNX model", RunImport, "load onnx"},
       {"predict", "classify images, or continue a text, with a checkpoint", RunPredict,
        "infer inference classify generate sample"},
+      {"detect", "find objects in images with a checkpoint's detector", RunDetect,
+       "find objects boxes locate"},
       {"status", "show the progress of a running job", RunStatus, "monitor top ps progress"},
       {"remote", "run a program on another host, as launch --hosts does", RunRemote},
       {"manifests", "write Kubernetes manifests of a run, for kubectl apply -k", RunManifests},

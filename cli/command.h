@@ -30,6 +30,7 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
 int RunImport(const CliEnvironment& environment, std::span<const std::string> args);
 int RunExport(const CliEnvironment& environment, std::span<const std::string> args);
 int RunPredict(const CliEnvironment& environment, std::span<const std::string> args);
+int RunDetect(const CliEnvironment& environment, std::span<const std::string> args);
 int RunStatus(const CliEnvironment& environment, std::span<const std::string> args);
 int RunRemote(const CliEnvironment& environment, std::span<const std::string> args);
 int RunStage(const CliEnvironment& environment, std::span<const std::string> args);

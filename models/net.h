@@ -95,7 +95,7 @@ class Net {
   // its shape. Waits for them. Returns the backend's failure.
   Result<std::vector<std::vector<float>>> LossInputs();
   // The last loss, if the network is a detector; else null.
-  const MultiboxSpec* detector() const { return std::get_if<MultiboxSpec>(&graph_.loss().spec); }
+  const MultiboxSpec* detector() const { return graph_.detector(); }
   // Sums of Train and Evaluate since the last call, without precisions; waits for them. Returns the
   // backend's failure.
   Result<std::vector<double>> TakeSums();

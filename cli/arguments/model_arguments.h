@@ -1,5 +1,5 @@
-// Model arguments: the trained network that a user names, for `kumo evaluate`, `export` and
-// `predict`.
+// Model arguments: the trained network that a user names, for `kumo evaluate`, `export`,
+// `predict` and `detect`.
 #pragma once
 
 #include <string>

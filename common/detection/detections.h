@@ -29,6 +29,9 @@ struct DetectionRule {
   int most = 200;        // detections of a picture, the best ones
 };
 
+// Least score of detections for people and programs, who do not rank them as evaluations do.
+inline constexpr float kShownScore = 0.5f;
+
 // Raw output of a detector for one picture, in the order of DefaultBoxes.
 struct RawDetections {
   std::span<const BoxOffsets> offsets;

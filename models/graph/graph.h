@@ -93,6 +93,8 @@ struct Graph {
   bool IsScores(int value) const {
     return target().classes > 0 && loss().inputs == std::vector<int>{value};
   }
+  // The last loss, if the network is a detector; else null.
+  const MultiboxSpec* detector() const { return std::get_if<MultiboxSpec>(&loss().spec); }
   bool IsInput(int value) const { return value < static_cast<int>(inputs.size()); }
   // In the order of the file, as ParameterLayout::Make takes them.
   std::vector<TensorSpec> tensors() const;

@@ -167,7 +167,7 @@ TEST_F(CommandsTest, ImportNamesTheFilesAfterTheModelAndTheOpsThatItReads) {
   for (const std::string& op : ImportedOps()) EXPECT_THAT(help, HasSubstr(op));
 }
 
-TEST_F(CommandsTest, ExportAndPredictNameTheWorkerACheckpointOfAnExperimentOrAFolder) {
+TEST_F(CommandsTest, ExportPredictAndDetectNameTheWorkerACheckpointOfAnExperimentOrAFolder) {
   const std::string checkpoints = folder_ + "/out/checkpoints/";
   const std::string name = CheckpointName(100);
   PosixFileSystem files;
@@ -190,6 +190,17 @@ TEST_F(CommandsTest, ExportAndPredictNameTheWorkerACheckpointOfAnExperimentOrAFo
             75);
   EXPECT_THAT(Read("worker.args"), HasSubstr(" --checkpoint " + checkpoint +
                                              " --predict a.png --predict b.zip --top 3\n"));
+  EXPECT_EQ(Run({"detect", experiment_, "a.jpg", "some", "--checkpoint", "100"}).code, 75);
+  EXPECT_THAT(Read("worker.args"),
+              HasSubstr(" --checkpoint " + checkpoint +
+                        " --detect a.jpg --detect some --score 0.5 --overlap 0.45 --most 200 "
+                        "--batch 1\n"));
+  EXPECT_EQ(Run({"detect", checkpoint, "a.jpg", "--score", "0.01", "--most", "9", "--overlap", "1",
+                 "--batch", "8", "--out", "found.json"})
+                .code,
+            75);
+  EXPECT_THAT(Read("worker.args"),
+              HasSubstr(" --score 0.01 --overlap 1 --most 9 --batch 8 --detections found.json\n"));
   // A prompt may be several lines.
   EXPECT_EQ(Run({"predict", experiment_, "--checkpoint", "100", "--prompt", "A:\n\tb"}).code, 75);
   EXPECT_THAT(Read("worker.args"), HasSubstr(" --generate A:\n\tb --tokens 200"));
@@ -219,13 +230,16 @@ TEST_F(CommandsTest, WhatPredictCannotUseIsRefused) {
   EXPECT_THAT(refusal({"--prompt", "a\x1b[2J"}), HasSubstr("control characters"));
 }
 
-TEST_F(CommandsTest, ExportAndPredictSayWhatIsMissing) {
+TEST_F(CommandsTest, ExportPredictAndDetectSayWhatIsMissing) {
   const Ended nowhere = Run({"export", experiment_});
   EXPECT_EQ(nowhere.code, 64);
   EXPECT_THAT(nowhere.last_line, HasSubstr("--out PATH is missing"));
   const Ended nothing = Run({"predict", experiment_});
   EXPECT_EQ(nothing.code, 64);
   EXPECT_THAT(nothing.last_line, HasSubstr("give --input PATH with an image, --prompt TEXT"));
+  const Ended imageless = Run({"detect", experiment_});
+  EXPECT_EQ(imageless.code, 64);
+  EXPECT_THAT(imageless.last_line, HasSubstr("kumo detect FILE IMAGE..."));
   const Ended untrained = Run({"export", experiment_, "--out", "m.onnx"});
   EXPECT_EQ(untrained.code, 78);
   EXPECT_THAT(untrained.last_line, HasSubstr("train first"));

@@ -74,9 +74,11 @@ void ModelTask::AddTo(CommandLine* line) {
       "Classify an image, the images of a folder or an archive, or the samples of a file "
       "in CNTK's text format with --checkpoint, and exit; repeatable",
       &images_);
-  line->AddOption("checkpoint", "DIR", Allowed(),
-                  "With --export, --predict and --generate: the checkpoint; FILE may name it too",
-                  &checkpoint_, "FILE");
+  line->AddOption(
+      "checkpoint", "DIR", Allowed(),
+      "With --export, --predict, --detect and --generate: the checkpoint; FILE may name it "
+      "too",
+      &checkpoint_, "FILE");
   line->AddOption("format", "FORMAT", Allowed(),
                   "With --export: onnx, safetensors, npz; with --predict: table, json, csv; "
                   "with --generate: text, json (an object a line)",
@@ -85,6 +87,23 @@ void ModelTask::AddTo(CommandLine* line) {
                 "With --export: fold batch normalisation into the layer before it",
                 &fold_batch_norm_);
   line->AddFlag("pixels", "With --export to ONNX: the model takes pixels, 0 to 255", &pixels_);
+  line->AddRepeated(
+      "detect", "FILE",
+      "Find the objects in an image, or in the images of a folder or an archive, with "
+      "the detector of --checkpoint, print them as JSON, and exit; repeatable",
+      &detection_.inputs);
+  line->AddOption("score", "S", {.min = 0, .max = 1}, "With --detect: least score of an object",
+                  &detection_.rule.least_score);
+  line->AddOption("overlap", "U", {.min = 0, .max = 1},
+                  "With --detect: largest intersection over union of two objects of a class",
+                  &detection_.rule.overlap);
+  line->AddOption("most", "N", {.min = 1, .max = 1'000'000},
+                  "With --detect: largest number of objects in an image, the best ones",
+                  &detection_.rule.most);
+  line->AddOption("batch", "N", {.min = 1, .max = 4096},
+                  "With --detect: images that are computed together", &detection_.batch);
+  line->AddOption("detections", "FILE", {.not_empty = true}, "With --detect: file of the JSON",
+                  &detection_.out, "stdout");
   line->AddOption("generate", "TEXT", {.not_empty = true, .lines = true},
                   "Continue a text with the language model of --checkpoint, and exit", &prompt_,
                   "nothing");
@@ -124,10 +143,11 @@ void ModelTask::AddTo(CommandLine* line) {
 Status ModelTask::Check() const {
   if (!asked()) return OkStatus();
   const bool imports = !import_.network.empty();
-  const int asked = (out_.empty() ? 0 : 1) + (images_.empty() ? 0 : 1) + (generates() ? 1 : 0) +
-                    (imports ? 1 : 0);
+  const int asked = (out_.empty() ? 0 : 1) + (images_.empty() ? 0 : 1) + (detects() ? 1 : 0) +
+                    (generates() ? 1 : 0) + (imports ? 1 : 0);
   if (asked > 1) {
-    return InvalidArgument("--export, --import, --predict and --generate exclude each other");
+    return InvalidArgument(
+        "--export, --import, --predict, --detect and --generate exclude each other");
   }
   if (imports) {
     if (import_.weights.empty()) return InvalidArgument("--import requires --weights FILE");
@@ -147,6 +167,10 @@ Status ModelTask::Check() const {
     const std::string known[] = {"", "text", "json"};
     if (std::ranges::count(known, format_) > 0) return OkStatus();
     return InvalidArgument("--format " + format_ + ": must be text or json");
+  }
+  if (detects()) {
+    return format_.empty() ? OkStatus()
+                           : InvalidArgument("--format: --detect writes JSON; omit it");
   }
   const std::string known[] = {"", "table", "json", "csv"};
   if (std::ranges::count(known, format_) > 0) return OkStatus();
@@ -197,6 +221,7 @@ Status ModelTask::Run(const std::string& file, const std::vector<std::string>& s
     return OkStatus();
   }
   if (generates()) return Continue(name);
+  if (detects()) return DetectObjects(name, detection_);
   KUMO_ASSIGN_OR_RETURN(const Predictions predictions, Predict(name, {images_, top_, output_}));
   std::fputs(TextOf(predictions, format_).c_str(), stdout);
   return DamageIn(predictions);

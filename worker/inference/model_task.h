@@ -1,5 +1,5 @@
 // Model task: what kumo-worker does with a trained network instead of training one (options
-// --export, --predict and --generate), or makes one of an ONNX model (--import).
+// --export, --predict, --detect and --generate), or makes one of an ONNX model (--import).
 //
 // Filled by a CommandLine; used once.
 #pragma once
@@ -12,15 +12,17 @@
 #include "common/settings/config_file.h"
 #include "worker/inference/generation.h"
 #include "worker/inference/model_import.h"
+#include "worker/inference/object_detection.h"
 
 namespace kumo {
 
 class ModelTask {
  public:
   void AddTo(CommandLine* line);
-  // True if one of the four options was given.
+  // True if one of the five options was given.
   bool asked() const {
-    return !out_.empty() || !images_.empty() || generates() || !import_.network.empty();
+    return !out_.empty() || !images_.empty() || detects() || generates() ||
+           !import_.network.empty();
   }
   // InvalidArgument if options contradict each other.
   Status Check() const;
@@ -29,6 +31,7 @@ class ModelTask {
              const Variables& variables) const;
 
  private:
+  bool detects() const { return !detection_.inputs.empty(); }
   bool generates() const { return !prompt_.empty() || !prompts_file_.empty(); }
   Status Continue(const ModelName& name) const;
   Status Import(const std::string& file) const;
@@ -36,6 +39,7 @@ class ModelTask {
   std::string checkpoint_;
   std::string out_;
   std::vector<std::string> images_;
+  DetectRequest detection_;
   std::string prompt_, prompts_file_;
   GenerationRequest generation_;  // without prompts
   std::string format_;

@@ -2,65 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <numeric>
-#include <system_error>
 #include <utility>
 
 #include <glog/logging.h>
 
 #include "common/base/did_you_mean.h"
-#include "common/base/text.h"
 #include "common/settings/choices.h"
 #include "common/settings/option_value.h"
 #include "data/readers/image_decoder.h"
-#include "data/readers/image_files.h"
-#include "data/readers/image_set.h"
 #include "data/readers/registry.h"
 #include "data/transforms/crops.h"
 #include "models/network.h"
+#include "worker/inference/input_images.h"
 #include "worker/inference/stored_model.h"
 
 namespace kumo {
 namespace {
 
 constexpr int kBatch = 64;
-
-// The images of one input, and their positions among the results.
-struct Source {
-  ImageContainer container;
-  std::vector<std::string> files;
-  std::vector<ImageListing::Unusable> unusable = {};
-};
-
-Result<Source> SourceOf(const std::string& input) {
-  // A path that is no archive by its name is a file.
-  std::error_code error;
-  if (IsImageName(input) && std::filesystem::is_regular_file(input, error)) {
-    return Source{{}, {input}};
-  }
-  Result<ImageContainer> container = FindContainer(input);
-  if (container.status().code() == StatusCode::kNotFound) {
-    return NotFound(input + ": no such image, folder or archive");
-  }
-  Source source;
-  KUMO_ASSIGN_OR_RETURN(source.container, std::move(container));
-  Result<ImageListing> listing = ListImages(source.container);
-  if (listing.status().code() == StatusCode::kDataLoss) {
-    return InvalidArgument(listing.status().message() +
-                           "; it is neither an image (.jpg, .jpeg, .png) nor a folder; to "
-                           "continue a text with a language model use --prompt");
-  }
-  KUMO_RETURN_IF_ERROR(listing.status());
-  if (!listing->left_out.empty()) LOG(WARNING) << input << ": " << listing->left_out.Text();
-  source.files = std::move(listing->images);
-  source.unusable = std::move(listing->unusable);
-  if (source.files.empty() && source.unusable.empty()) {
-    return InvalidArgument(input + ": contains no images (.jpg, .jpeg, .png)");
-  }
-  return source;
-}
 
 // The index among the network's outputs.
 Result<int> FindOutput(const Graph& graph, const std::string& name) {
@@ -84,16 +45,15 @@ class Predictor {
     KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
     KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
     const bool images = type == NumberType::kUint8;
-    if (graph.inputs.size() != 1 || graph.values[0].vocabulary > 0) {
-      return InvalidArgument(
-          "network " + network.name() +
-          " takes no images; to continue a text with a language model use --prompt");
+    if (graph.inputs.size() != 1 || graph.values[0].vocabulary > 0 || images) {
+      KUMO_RETURN_IF_ERROR(
+          CheckTakesImages(graph, "; to continue a text with a language model use --prompt"));
+    }
+    if (request.output.empty() && graph.detector() != nullptr) {
+      return InvalidArgument("network " + network.name() +
+                             " finds objects in images; use kumo detect instead of kumo predict");
     }
     const Shape& input = graph.values[0].shape;
-    if (images && (input.rank() > 3 || (input.channels() != 1 && input.channels() != 3))) {
-      return InvalidArgument("network " + network.name() + " takes " + input.ToString() +
-                             ", but images have 1 channel (grey) or 3 (colour)");
-    }
     KUMO_ASSIGN_OR_RETURN(made->output_, FindOutput(graph, request.output));
     made->of_classes_ = IsOfClasses(graph, made->output_);
     made->target_ = {{input.channels(), input.height(), input.width()},
@@ -187,46 +147,32 @@ class Predictor {
   std::vector<float> numbers_;  // of the output
 };
 
-// True if an error of reading one image says nothing about the next one.
-bool IsOfOneImage(const Status& error) {
-  return IsDamage(error) || error.code() == StatusCode::kFailedPrecondition;  // no permission
-}
-
 Status PredictImages(const StoredModel& model, const PredictRequest& request,
                      Predictions* predictions) {
-  std::vector<Source> sources;
-  size_t images = 0;
-  for (const std::string& input : request.inputs) {
-    KUMO_ASSIGN_OR_RETURN(Source source, SourceOf(input));
-    images += source.files.size();
-    sources.push_back(std::move(source));
-  }
+  KUMO_ASSIGN_OR_RETURN(
+      const InputImages images,
+      InputImages::Find(request.inputs, "; to continue a text with a language model use --prompt"));
   KUMO_ASSIGN_OR_RETURN(const auto predictor, Predictor::Make(model, NumberType::kUint8, request));
   predictions->skips_damaged = model.experiment.data.damaged == DamagedImages::kSkip;
-  const auto add_damaged = [predictions](const std::string& file, const std::string& why) {
-    predictions->damaged.push_back(file + ": " + why);
-    LOG(WARNING) << predictions->damaged.back();
+  const auto add_damaged = [predictions](std::string line) {
+    LOG(WARNING) << line;
+    predictions->damaged.push_back(std::move(line));
   };
-  predictions->samples.resize(images);  // before pointers to elements are taken
-  size_t first = 0;
-  for (const Source& source : sources) {
-    for (const auto& [name, why] : source.unusable) add_damaged(source.container.Name(name), why);
-    const auto see = [&](int64_t index, const Result<std::span<const uint8_t>>& content) -> Status {
-      const std::string& name = source.files[index];
-      const std::string file = source.container.path.empty() ? name : source.container.Name(name);
-      const Status decoded = content.ok() ? predictor->Decode(*content) : content.status();
-      if (!decoded.ok() && !IsOfOneImage(decoded)) return decoded.WithContext(file);
-      if (!decoded.ok()) {
-        add_damaged(file, decoded.message());
-        return OkStatus();
-      }
-      Prediction& prediction = predictions->samples[first + index];
-      prediction.file = file;
-      return predictor->Add(&prediction);
-    };
-    KUMO_RETURN_IF_ERROR(ReadImages(source.container, source.files, see));
-    first += source.files.size();
-  }
+  for (const std::string& line : images.unusable()) add_damaged(line);
+  predictions->samples.resize(images.size());  // before pointers to elements are taken
+  const auto see = [&](int64_t number, const std::string& file,
+                       const Result<std::span<const uint8_t>>& content) -> Status {
+    const Status decoded = content.ok() ? predictor->Decode(*content) : content.status();
+    if (!decoded.ok() && !IsOfOneImage(decoded)) return decoded.WithContext(file);
+    if (!decoded.ok()) {
+      add_damaged(file + ": " + decoded.message());
+      return OkStatus();
+    }
+    Prediction& prediction = predictions->samples[number];
+    prediction.file = file;
+    return predictor->Add(&prediction);
+  };
+  KUMO_RETURN_IF_ERROR(images.Read(see));
   KUMO_RETURN_IF_ERROR(predictor->Flush());
   std::erase_if(predictions->samples, [](const Prediction& one) { return one.file.empty(); });
   return OkStatus();
@@ -287,13 +233,8 @@ Result<Predictions> Predict(const ModelName& name, const PredictRequest& request
 }
 
 Status DamageIn(const Predictions& predictions) {
-  const size_t damaged = predictions.damaged.size(), whole = predictions.samples.size();
-  if (damaged == 0 || (predictions.skips_damaged && whole > 0)) return OkStatus();
-  return DataLoss(
-      std::to_string(damaged) + " of " +
-      Counted(static_cast<int64_t>(damaged + whole), "image", "images") +
-      " cannot be read; repair or remove these files" +
-      (predictions.skips_damaged ? "" : ", or skip damaged images with --set data.damaged=skip"));
+  return DamageOf(predictions.damaged.size(), predictions.samples.size(),
+                  predictions.skips_damaged);
 }
 
 }  // namespace kumo

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include <glog/logging.h>
+
 #include "common/base/printable.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/manifest.h"
@@ -181,19 +183,33 @@ Result<std::unique_ptr<RunningModel>> RunningModel::Make(const StoredModel& mode
     made->zeros_.resize(std::max<size_t>(made->zeros_.size(), max_batch * field.bytes()));
   }
   made->no_entries_.resize(max_batch);
+  made->detector_ = Detector::Of(made->net_.get());
   return made;
 }
 
-Status RunningModel::Predict(int batch, std::span<const std::byte> input, int output,
-                             std::span<float> numbers) {
+Status RunningModel::Load(int batch, std::span<const std::byte> input) {
   std::vector<std::span<const std::byte>> fields = {input};
   std::vector<std::span<const int32_t>> counts(takes_.size());
   for (size_t f = 1; f < takes_.size(); ++f) {
     fields.push_back(std::span(zeros_).first(batch * takes_[f].bytes()));
     if (takes_[f].list) counts[f] = std::span(no_entries_).first(batch);
   }
-  KUMO_RETURN_IF_ERROR(net_->Load({batch, fields, counts}));
+  return net_->Load({batch, fields, counts});
+}
+
+Status RunningModel::Predict(int batch, std::span<const std::byte> input, int output,
+                             std::span<float> numbers) {
+  KUMO_RETURN_IF_ERROR(Load(batch, input));
   return net_->Predict(output, numbers);
+}
+
+Result<std::vector<std::vector<Detection>>> RunningModel::Detect(int batch,
+                                                                 std::span<const std::byte> input,
+                                                                 const DetectionRule& rule) {
+  CHECK(detector_) << net_->name() << " is no detector";
+  KUMO_RETURN_IF_ERROR(Load(batch, input));
+  net_->Evaluate();
+  return detector_->Detect(batch, rule);
 }
 
 namespace {

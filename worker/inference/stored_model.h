@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "common/settings/config_file.h"
 #include "common/settings/experiment.h"
 #include "models/backend/device_array.h"
+#include "models/detector.h"
 #include "models/graph/graph.h"
 #include "models/net.h"
 #include "proto/checkpoint.pb.h"
@@ -76,12 +78,18 @@ class RunningModel {
   // Writes the output with this index for each of `batch` samples to `numbers`. The errors of
   // Net::Load and Net::Predict.
   Status Predict(int batch, std::span<const std::byte> input, int output, std::span<float> numbers);
+  // The objects in each of `batch` samples, in pixels of the network's input. Requires a detector.
+  // The errors of Net::Load and Detector::Detect.
+  Result<std::vector<std::vector<Detection>>> Detect(int batch, std::span<const std::byte> input,
+                                                     const DetectionRule& rule);
 
  private:
   RunningModel() = default;
+  Status Load(int batch, std::span<const std::byte> input);
 
   std::unique_ptr<Backend> backend_;  // outlives what follows
   std::unique_ptr<Net> net_;
+  std::optional<Detector> detector_;
   DeviceArray<float> weights_;
   DeviceArray<float> gradients_;  // unused, but a net needs their address
   Fields takes_;

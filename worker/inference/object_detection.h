@@ -1,0 +1,46 @@
+// Object detection: the objects that a checkpoint's detector finds in images which are in no data
+// set (`kumo detect`).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/detection/detections.h"
+#include "worker/inference/stored_model.h"
+
+namespace kumo {
+
+struct DetectRequest {
+  // Images, folders and archives of images (searched recursively).
+  std::vector<std::string> inputs = {};
+  DetectionRule rule = {.least_score = kShownScore};
+  int batch = 1;         // images that are computed together
+  std::string out = "";  // file of the JSON; "": stdout
+};
+
+struct ImageObjects {
+  std::string file;
+  int64_t height = 0;  // of the upright image
+  int64_t width = 0;
+  // In pixels of the upright image; boxes may reach beyond its edges.
+  std::vector<Detection> objects;
+};
+
+// {"file":"a.jpg","width":500,"height":375,"objects":[{"class":1,"name":"cat","score":0.75,
+// "box":[left,top,right,bottom]}]}; without names if classes have none.
+std::string JsonOf(const ImageObjects& image, std::span<const std::string> class_names);
+
+// Writes an object of JSON while images are read: "checkpoint"; "images", a line each as JsonOf;
+// and "damaged", a list of "FILE: REASON". A file appears whole or not at all. Images are stretched
+// to the network's input, as in training. A damaged image is logged and listed, and the others are
+// done.
+//
+// DataLoss if images are damaged, unless they are skipped and there are others. InvalidArgument if
+// the network is no detector; otherwise the errors of InputImages, OpenStoredModel, NetworkOf,
+// DataOf, of writing and of the device.
+Status DetectObjects(const ModelName& name, const DetectRequest& request);
+
+}  // namespace kumo
