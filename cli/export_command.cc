@@ -11,6 +11,7 @@ int RunExport(const CliEnvironment& environment, std::span<const std::string> ar
   std::string out, format;
   bool fold = false;
   bool pixels = false;
+  bool nms = false;
   CommandLine line(
       "kumo export",
       "Exports a checkpoint's weights, or the network with weights, to formats of other\n"
@@ -27,6 +28,11 @@ int RunExport(const CliEnvironment& environment, std::span<const std::string> ar
                "The ONNX model takes pixels, 0 to 255, and applies data.scale, data.subtract_mean, "
                "data.mean and data.std itself; otherwise it takes the result of these settings",
                &pixels);
+  line.AddFlag("nms",
+               "The ONNX model of a detector chooses the detections of each image by non-maximum "
+               "suppression, as evaluation does; otherwise it gives all boxes with their scores",
+               &nms);
+  line.AlsoCalled("non-maximum-suppression end2end postprocess");
   const auto check = [&] {
     return out.empty() ? InvalidArgument("--out PATH is missing: name the file to write")
                        : OkStatus();
@@ -38,6 +44,7 @@ int RunExport(const CliEnvironment& environment, std::span<const std::string> ar
   if (!format.empty()) command->insert(command->end(), {"--format", format});
   if (fold) command->push_back("--fold-batch-norm");
   if (pixels) command->push_back("--pixels");
+  if (nms) command->push_back("--nms");
   return RunProgram(exit_reporter, *std::move(command));
 }
 

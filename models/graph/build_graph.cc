@@ -48,6 +48,12 @@ Status CheckLayerName(const std::string& name) {
   return OkStatus();
 }
 
+// Whether a detector's results in an ONNX file have this name.
+bool IsOfDetections(std::string_view name) {
+  constexpr std::string_view kNames[] = {"boxes", "scores", "classes", "counts"};
+  return std::ranges::count(kNames, name) > 0;
+}
+
 // The input's shape, by its extents or as an image.
 Result<Shape> ReadShape(const model::Input& input) {
   if (input.extents().empty()) {
@@ -427,6 +433,11 @@ class GraphBuilder {
         return InvalidArgument(
             "outputs: \"probabilities\" is what the softmax of the scores is called "
             "in ONNX files; call the layer otherwise");
+      }
+      if (graph_.detector() != nullptr && IsOfDetections(name)) {
+        return InvalidArgument("outputs: \"" + name +
+                               "\" is what ONNX files call a result of a detector; call the layer "
+                               "otherwise");
       }
       if (std::ranges::count(graph_.outputs, name, &Output::name) > 0) {
         return InvalidArgument("outputs: \"" + name + "\" stands there twice");

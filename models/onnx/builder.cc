@@ -74,6 +74,16 @@ OnnxValue OnnxBuilder::Add(const char* op, const std::vector<std::string>& input
   return {name, std::move(extents)};
 }
 
+std::pair<OnnxValue, OnnxValue> OnnxBuilder::AddPair(const char* op,
+                                                     const std::vector<std::string>& inputs,
+                                                     std::vector<int64_t> extents,
+                                                     std::initializer_list<OnnxSetting> settings) {
+  OnnxValue first = Add(op, inputs, extents, settings);
+  const std::string second = NewName(op);
+  graph_.mutable_node()->rbegin()->add_output(second);
+  return {std::move(first), {second, std::move(extents)}};
+}
+
 std::string OnnxBuilder::AddTensor(const std::string& name, std::span<const int64_t> extents,
                                    std::span<const float> numbers) {
   Fill(name, onnx::TensorProto::FLOAT, extents, numbers, graph_.add_initializer());

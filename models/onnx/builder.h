@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/onnx.pb.h"
@@ -43,6 +44,10 @@ class OnnxBuilder {
   // A node of one output of these extents; its output.
   OnnxValue Add(const char* op, const std::vector<std::string>& inputs,
                 std::vector<int64_t> extents, std::initializer_list<OnnxSetting> settings = {});
+  // A node of two outputs of these extents.
+  std::pair<OnnxValue, OnnxValue> AddPair(const char* op, const std::vector<std::string>& inputs,
+                                          std::vector<int64_t> extents,
+                                          std::initializer_list<OnnxSetting> settings = {});
   // A constant of that name; the name.
   std::string AddTensor(const std::string& name, std::span<const int64_t> extents,
                         std::span<const float> numbers);

@@ -6,6 +6,7 @@
 
 #include <glog/logging.h>
 
+#include "models/onnx/detections.h"
 #include "models/onnx/forms.h"
 
 namespace kumo {
@@ -51,13 +52,36 @@ Status CheckSize(const Graph& graph, std::span<const std::vector<float>> tensors
 }
 
 // Makes an output of the graph of what computes it.
-void DeclareOutput(const char* name, const OnnxValue& value, onnx::GraphProto* graph) {
+void DeclareOutput(const char* name, const OnnxValue& value, onnx::GraphProto* graph,
+                   onnx::TensorProto::DataType type = onnx::TensorProto::FLOAT) {
   onnx::NodeProto* const node = graph->add_node();
   node->set_name(name);
   node->set_op_type("Identity");
   node->add_input(value.name);
   node->add_output(name);
-  Declare(name, onnx::TensorProto::FLOAT, value.extents, graph->add_output());
+  Declare(name, type, value.extents, graph->add_output());
+}
+
+// The outputs of a detector. values: by the graph's.
+void AddDetections(const Graph& graph, std::span<const OnnxValue> values,
+                   const std::optional<DetectionRule>& rule, OnnxBuilder* builder,
+                   onnx::GraphProto* to) {
+  const LossNode& loss = graph.loss();
+  const MultiboxSpec& spec = *graph.detector();
+  builder->Begin(loss.name);
+  std::vector<OnnxValue> maps;
+  for (const int value : loss.inputs) maps.push_back(values[value]);
+  const OnnxBoxes raw = BoxesOfMaps(spec, maps, builder);
+  if (!rule) {
+    DeclareOutput("boxes", raw.boxes, to);
+    DeclareOutput("scores", raw.scores, to);
+    return;
+  }
+  const OnnxDetections found = DetectionsOf(spec, raw, *rule, builder);
+  DeclareOutput("boxes", found.boxes, to);
+  DeclareOutput("scores", found.scores, to);
+  DeclareOutput("classes", found.classes, to, onnx::TensorProto::INT64);
+  DeclareOutput("counts", found.counts, to, onnx::TensorProto::INT64);
 }
 
 }  // namespace
@@ -108,7 +132,11 @@ Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<
     values[node.outputs[0]] =
         std::visit([&of](const auto& spec) { return OnnxForm(spec, of); }, node.spec);
   }
+  CHECK(!options.detections || graph.detector() != nullptr) << graph.name << " is no detector";
+  if (graph.detector() != nullptr) AddDetections(graph, values, options.detections, &builder, &to);
   for (const Output& output : graph.outputs) {
+    // The scores that stand for outputs without names.
+    if (graph.detector() != nullptr && output.name == "scores") continue;
     builder.Begin(output.name);
     // Classes of a sample, or of each of its positions, without extents of 1 behind them.
     std::vector<int64_t> extents = graph.values[output.value].shape.extents();

@@ -6,6 +6,11 @@
 // positions (if there are positions), and "probabilities", the softmax of the scores. The batch
 // size is free.
 //
+// A detector has the outputs "boxes", batch x boxes x 4 (left, top, right, bottom in pixels of the
+// input), and "scores", batch x boxes x (classes + 1), the softmax with the background first. With
+// OnnxOptions::detections it has the detections: "boxes", "scores", "classes" and "counts"
+// (models/onnx/detections.h).
+//
 // Pure functions; thread-safe.
 #pragma once
 
@@ -16,6 +21,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/detection/detections.h"
 #include "common/job/pixels.h"
 #include "models/graph/graph.h"
 #include "proto/onnx.pb.h"
@@ -26,6 +32,8 @@ struct OnnxOptions {
   // If given, the input is "pixels", bytes of the same shape, from which the model computes its
   // inputs.
   std::optional<PixelFormula> pixels;
+  // If given, a detector's outputs are the detections that the rule chooses. Requires a detector.
+  std::optional<DetectionRule> detections;
   std::string version;  // of Kumo
   // Metadata of the file: texts by name.
   std::map<std::string, std::string> metadata;

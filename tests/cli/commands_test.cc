@@ -178,9 +178,9 @@ TEST_F(CommandsTest, ExportPredictAndDetectNameTheWorkerACheckpointOfAnExperimen
   ASSERT_TRUE(WriteManifest(files, checkpoints, manifest).ok());
   const std::string checkpoint = checkpoints + name;
   Script("worker", "exit 75 something");
-  EXPECT_EQ(Run({"export", experiment_, "--out", "m.onnx", "--fold-batch-norm"}).code, 75);
+  EXPECT_EQ(Run({"export", experiment_, "--out", "m.onnx", "--fold-batch-norm", "--nms"}).code, 75);
   EXPECT_THAT(Read("worker.args"), HasSubstr(experiment_ + " --checkpoint " + checkpoint +
-                                             " --export m.onnx --fold-batch-norm\n"));
+                                             " --export m.onnx --fold-batch-norm --nms\n"));
   EXPECT_EQ(Run({"export", checkpoint, "--out", "m", "--format", "npz", "--pixels"}).code, 75);
   EXPECT_THAT(Read("worker.args"), HasSubstr(checkpoint + " --checkpoint " + checkpoint +
                                              " --export m --format npz --pixels"));

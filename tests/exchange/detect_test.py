@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """A small detector with real processes: a job on drawn rectangles in the layout of Pascal VOC, `kumo detect` of
-images, folders and archives.
+images, folders and archives, and its network as ONNX, of which onnxruntime makes the same detections.
 
   tests/exchange/detect_test.py --bin DIR      DIR: where kumo and the other programs are
+
+The part with onnxruntime runs in the Python that KUMO_ONNX_PYTHON names, and is skipped if that has none.
 """
 import argparse
 import json
@@ -17,6 +19,7 @@ import unittest
 import zipfile
 import zlib
 
+OTHERS = os.environ.get("KUMO_ONNX_PYTHON", sys.executable)
 CLASSES = ["green", "red"]
 SIDE = 32  # of the network's input
 NETWORK = """
@@ -50,6 +53,49 @@ minibatch = 8
 learning_rate = 0.01
 [output]
 directory = {folder}/out
+"""
+
+
+# Of pictures of the network's size the detections of both exports, the first chosen there.
+DETECT = """
+import json, sys
+import numpy, onnx, onnxruntime
+folder, pixels = sys.argv[1], json.load(sys.stdin)
+images = numpy.array(pixels, numpy.uint8)
+
+
+def run(model):
+    onnx.checker.check_model(folder + "/" + model, full_check=True)
+    session = onnxruntime.InferenceSession(folder + "/" + model, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, {"pixels": images})))
+
+
+def overlap(a, b):
+    area = lambda box: max(0, box[2] - box[0]) * max(0, box[3] - box[1])
+    both = area([max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3])])
+    return both / (area(a) + area(b) - both)
+
+
+def chosen(boxes, scores):
+    found = []
+    for c in range(1, scores.shape[1]):
+        kept = []
+        for i in numpy.argsort(-scores[:, c], kind="stable")[:400]:
+            if scores[i, c] < 0.01:
+                break
+            if all(overlap(boxes[i], boxes[k]) <= 0.45 for k in kept):
+                kept.append(i)
+                found.append((float(scores[i, c]), c - 1, boxes[i].tolist()))
+    return sorted(found, key=lambda one: -one[0])[:200]
+
+
+raw = run("raw.onnx")
+nms = run("nms.onnx")
+json.dump([[chosen(*pair) for pair in zip(raw["boxes"].astype(float), raw["scores"])],
+           [[(float(s), int(c), b.tolist()) for b, s, c in zip(boxes[:n], scores, classes)]
+            for boxes, scores, classes, n in
+            zip(nms["boxes"], nms["scores"], nms["classes"], nms["counts"])]], sys.stdout)
 """
 
 
@@ -119,6 +165,11 @@ def average_precision(images, truth, number):
         area += (recall - before) * max(precision for _, precision in points[i:])
         before = recall
     return area
+
+
+def have_others():
+    wanted = "import numpy, onnx, onnxruntime"
+    return subprocess.run([OTHERS, "-c", wanted], capture_output=True).returncode == 0
 
 
 class DetectTest(unittest.TestCase):
@@ -249,6 +300,26 @@ class DetectTest(unittest.TestCase):
             self.assertIn("3 of 4 images cannot be read", lines[-1])
         self.kumo("detect", "out", "mixed", "--set", "data.damaged=skip")
 
+    @unittest.skipUnless(have_others(), f"{OTHERS} has no onnx and onnxruntime (set KUMO_ONNX_PYTHON)")
+    def test_onnxruntime_makes_the_same_detections(self):
+        self.kumo("export", "out", "--out", "raw.onnx", "--pixels")
+        self.kumo("export", "out", "--out", "nms.onnx", "--pixels", "--nms")
+        names = sorted(name for name, rows in self.pictures.items() if len(rows) == SIDE)
+        found = self.detections("out", "rectangles.zip", "--score", "0.01")
+        pixels = [[[[pixel[c] for pixel in row] for row in self.pictures[name]] for c in range(3)] for name in names]
+        ended = subprocess.run([OTHERS, "-c", DETECT, self.folder], input=json.dumps(pixels), text=True,
+                               capture_output=True, timeout=120)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        for way in json.loads(ended.stdout):
+            self.assertEqual(len(way), len(names))
+            for name, objects in zip(names, way):
+                self.assertEqual(len(objects), len(found[name]))
+                for (score, number, box), one in zip(objects, found[name]):
+                    self.assertAlmostEqual(score, one["score"], delta=1e-5)
+                    self.assertEqual(number, one["class"])
+                    for side, wanted in zip(box, one["box"]):
+                        self.assertAlmostEqual(side, wanted, delta=1e-3)
+
     def test_what_cannot_be_done_is_said(self):
         self.assertIn("kumo detect FILE IMAGE...", self.kumo("detect", "out", expect=64).stderr)
         self.assertIn("use kumo detect", self.kumo("predict", "out", "--input", "rectangles.zip", expect=78).stderr)
@@ -283,6 +354,10 @@ class DetectTest(unittest.TestCase):
         self.kumo("launch", "classes.conf")
         ended = self.kumo("detect", "classes.conf", "rectangles.zip", expect=78)
         self.assertIn("its last loss is softmax_cross_entropy, not multibox; use kumo predict", ended.stderr)
+        self.assertIn("--nms: network classes finds no objects",
+                      self.kumo("export", "classes.conf", "--out", "classes.onnx", "--nms", expect=78).stderr)
+        self.assertIn("--nms requires --format onnx",
+                      self.kumo("export", "out", "--out", "weights.npz", "--nms", expect=64).stderr)
 
 
 if __name__ == "__main__":

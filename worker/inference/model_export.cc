@@ -100,6 +100,14 @@ Status WriteOnnx(const StoredModel& model, const Exported& exported, const Expor
     const auto& names = model.manifest.class_names();
     data.class_names = {names.begin(), names.end()};
   }
+  if (request.nms) {
+    if (exported.graph->detector() == nullptr) {
+      return InvalidArgument("--nms: network " + exported.graph->name +
+                             " finds no objects: its last loss is " + exported.graph->loss().kind +
+                             ", not multibox; omit it");
+    }
+    options.detections.emplace();
+  }
   options.metadata = MetadataOf(model, data, request.pixels);
   KUMO_ASSIGN_OR_RETURN(const onnx::ModelProto onnx,
                         ToOnnx(*exported.graph, exported.tensors, options));
@@ -131,6 +139,9 @@ Result<std::string> FormatOf(const ExportRequest& request) {
   }
   if (request.pixels && format != kOnnx) {
     return InvalidArgument("--pixels requires --format onnx: " + format + " holds only weights");
+  }
+  if (request.nms && format != kOnnx) {
+    return InvalidArgument("--nms requires --format onnx: " + format + " holds only weights");
   }
   return format;
 }

@@ -14,14 +14,15 @@ struct ExportRequest {
   std::string format;  // onnx, safetensors, npz; "": from the ending of `out`
   bool fold_batch_norm = false;
   bool pixels = false;  // the ONNX model takes pixels
+  bool nms = false;     // the ONNX model of a detector chooses the detections
 };
 
 // InvalidArgument if the format is unknown or does not allow the requested options.
 Result<std::string> FormatOf(const ExportRequest& request);
 
 // Writes the file atomically and returns a line for people that describes it. FailedPrecondition if
-// a layer has no form in ONNX; otherwise the errors of OpenStoredModel, NetworkOf, DataOf and of
-// writing.
+// a layer has no form in ONNX; InvalidArgument if request.nms is set and the network is no
+// detector; otherwise the errors of OpenStoredModel, NetworkOf, DataOf and of writing.
 Result<std::string> ExportModel(const ModelName& name, const ExportRequest& request);
 
 }  // namespace kumo

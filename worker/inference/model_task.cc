@@ -11,7 +11,6 @@
 #include "common/base/file.h"
 #include "common/base/json.h"
 #include "common/base/terminal.h"
-#include "worker/inference/model_export.h"
 #include "worker/inference/prediction.h"
 
 namespace kumo {
@@ -104,6 +103,8 @@ void ModelTask::AddTo(CommandLine* line) {
                   "With --detect: images that are computed together", &detection_.batch);
   line->AddOption("detections", "FILE", {.not_empty = true}, "With --detect: file of the JSON",
                   &detection_.out, "stdout");
+  line->AddFlag("nms", "With --export to ONNX: the model of a detector chooses the detections",
+                &nms_);
   line->AddOption("generate", "TEXT", {.not_empty = true, .lines = true},
                   "Continue a text with the language model of --checkpoint, and exit", &prompt_,
                   "nothing");
@@ -158,7 +159,7 @@ Status ModelTask::Check() const {
     if (std::ranges::count(known, format_) == 0) {
       return InvalidArgument("--format " + format_ + ": must be onnx, safetensors or npz");
     }
-    return FormatOf({out_, format_, fold_batch_norm_, pixels_}).status();
+    return FormatOf(export_request()).status();
   }
   if (!prompt_.empty() && !prompts_file_.empty()) {
     return InvalidArgument("--generate and --generate-lines exclude each other");
@@ -214,8 +215,7 @@ Status ModelTask::Run(const std::string& file, const std::vector<std::string>& s
   if (!import_.network.empty()) return Import(file);
   const ModelName name = {file, sets, checkpoint_, variables};
   if (!out_.empty()) {
-    KUMO_ASSIGN_OR_RETURN(const std::string said,
-                          ExportModel(name, {out_, format_, fold_batch_norm_, pixels_}));
+    KUMO_ASSIGN_OR_RETURN(const std::string said, ExportModel(name, export_request()));
     constexpr int kHanging = 2;
     std::fputs(Folded(said + "\n", TerminalColumns(STDOUT_FILENO), kHanging).c_str(), stdout);
     return OkStatus();

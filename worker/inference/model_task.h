@@ -11,6 +11,7 @@
 #include "common/settings/command_line.h"
 #include "common/settings/config_file.h"
 #include "worker/inference/generation.h"
+#include "worker/inference/model_export.h"
 #include "worker/inference/model_import.h"
 #include "worker/inference/object_detection.h"
 
@@ -33,6 +34,7 @@ class ModelTask {
  private:
   bool detects() const { return !detection_.inputs.empty(); }
   bool generates() const { return !prompt_.empty() || !prompts_file_.empty(); }
+  ExportRequest export_request() const { return {out_, format_, fold_batch_norm_, pixels_, nms_}; }
   Status Continue(const ModelName& name) const;
   Status Import(const std::string& file) const;
 
@@ -47,6 +49,7 @@ class ModelTask {
   std::string output_;
   bool fold_batch_norm_ = false;
   bool pixels_ = false;
+  bool nms_ = false;
   ImportRequest import_;
 };
 

@@ -40,6 +40,8 @@ def compare(folder):
             if values.size != wanted.size:
                 yield f"{folder.name}: {name} is {values.shape}, not {wanted.shape}"
                 continue
+            if values.ndim == 1:
+                values = values[:, None]
             wanted = wanted.reshape(values.shape)
             # Of sums that nearly cancel, what they are sums of counts.
             bound = RELATIVE * numpy.maximum(numpy.abs(wanted),

@@ -1,5 +1,6 @@
 // What ONNX's own checker and onnxruntime make of what we write. KUMO_ONNX_PYTHON names a Python
 // that has both; without one the tests that need them skip.
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/backend/cpu/cpu_backend.h"
+#include "models/detector.h"
 #include "models/graph/rewrites/rewrites.h"
 #include "models/network.h"
 #include "models/onnx/to_onnx.h"
@@ -48,6 +51,20 @@ TEST(OnnxForms, TheSameNetworkMakesTheSameBytes) {
     EXPECT_TRUE(names.insert(tensor.name()).second) << tensor.name();
   }
 }
+
+constexpr char kDetector[] = R"(
+  name: "detector"
+  input { channels: 2 height: 32 width: 32 }
+  layers { name: "conv" convolution { outputs: 6 kernel: 3 stride: 4 pad: 1 } }
+  layers { name: "relu" relu {} }
+  layers { name: "top" convolution { outputs: 6 kernel: 8 } }
+  layers { name: "offsets1" inputs: "relu" convolution { outputs: 16 kernel: 3 pad: 1 } }
+  layers { name: "offsets2" inputs: "top" convolution { outputs: 24 kernel: 1 } }
+  layers { name: "scores1" inputs: "relu" convolution { outputs: 16 kernel: 3 pad: 1 } }
+  layers { name: "scores2" inputs: "top" convolution { outputs: 24 kernel: 1 } }
+  layers { name: "loss" inputs: ["offsets1", "offsets2", "scores1", "scores2"]
+           multibox { classes: 3 maps { step: 4 size: 8 next_size: 14 ratios: 2 }
+                      maps { step: 32 size: 14 next_size: 25 ratios: [2, 3] } } })";
 
 class OnnxRuntimeTest : public testing::Test {
  protected:
@@ -106,12 +123,130 @@ class OnnxRuntimeTest : public testing::Test {
     }
   }
 
+  // What a detector finds in random pictures, before and after its choice of detections; the number
+  // of detections.
+  int64_t WriteDetector(const std::string& name, float spread, const DetectionRule& rule) {
+    constexpr int kPictures = 3;
+    const model::Network network = ParseNetwork(kDetector, name).value();
+    const Graph graph = PlanNetwork(network).value();
+    Rng rng(5, RngPurpose::kTest);
+    Tensors tensors = RandomTensors(graph, &rng);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (!graph.parameters[i].tensor.name.starts_with("scores")) continue;
+      for (float& weight : tensors[i]) weight *= spread;
+    }
+    const auto backend = MakeCpuBackend(1);
+    const auto net = Net::Make(network, kPictures, backend.get()).value();
+    const ParameterLayout layout = ParameterLayout::Make(net->tensors()).value();
+    std::vector<float> weights(layout.size()), gradients(layout.size());
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      std::ranges::copy(tensors[i], weights.begin() + layout.tensor(static_cast<int>(i)).begin);
+    }
+    EXPECT_TRUE(net->Bind(layout, weights.data(), gradients.data()).ok());
+    Fields fields = net->takes();
+    fields[0].type = NumberType::kFloat32;
+    for (const int list : {1, 2}) fields[list].extents[0] = 1;
+    EXPECT_TRUE(net->Connect(fields, {}).ok());
+    const std::vector<float> pictures =
+        NumbersWithin(kPictures * graph.values[0].shape.size(), 1, &rng);
+    const std::vector<int32_t> none(kPictures), classes(kPictures);
+    const std::vector<Box> boxes(kPictures);
+    const std::span<const std::byte> values[] = {std::as_bytes(std::span(pictures)),
+                                                 std::as_bytes(std::span(classes)),
+                                                 std::as_bytes(std::span(boxes))};
+    const std::span<const int32_t> counts[] = {{}, none, none};
+    EXPECT_TRUE(net->Load({kPictures, values, counts}).ok());
+    net->Evaluate();
+    const auto found = Detector::Of(net.get())->Detect(kPictures, rule).value();
+
+    OnnxOptions options;
+    WriteModel(name, graph, tensors, options);
+    options.detections = rule;
+    WriteModel(name + "_nms", graph, tensors, options);
+    WriteNumbers(directory_ / name + "/3.input", pictures);
+    WriteNumbers(directory_ / name + "_nms/3.input", pictures);
+    WriteRaw(directory_ / name + "/3", *net, kPictures);
+    return WriteFound(directory_ / name + "_nms/3", found, rule.most);
+  }
+
   void ExpectEqual() {
     const std::string command = python_ + " " + KUMO_COMPARE_ONNX + " " + directory_.path();
     EXPECT_EQ(std::system(command.c_str()), 0);
   }
 
  private:
+  void WriteModel(const std::string& name, const Graph& graph, const Tensors& tensors,
+                  const OnnxOptions& options) {
+    const auto model = ToOnnx(graph, tensors, options);
+    ASSERT_TRUE(model.ok()) << name << ": " << model.status().message();
+    const std::string folder = directory_ / name;
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/model.onnx", std::ios::binary) << model->SerializeAsString();
+  }
+
+  // The decoded boxes and the softmax of the scores of a detector that evaluated a minibatch.
+  static void WriteRaw(const std::string& of_batch, Net& net, int pictures) {
+    const MultiboxSpec& spec = *net.detector();
+    const std::vector<Box> defaults = DefaultBoxes(spec.grids);
+    const auto maps = net.LossInputs().value();
+    std::vector<Box> boxes;
+    std::vector<float> scores;
+    for (int n = 0; n < pictures; ++n) {
+      size_t box = 0;
+      for (size_t m = 0; m < spec.grids.size(); ++m) {
+        const BoxGrid& grid = spec.grids[m];
+        const int64_t cells = grid.rows * grid.columns;
+        const auto number = [&](size_t map, int64_t numbers, int64_t i) {
+          const int64_t k = i / cells, cell = i % cells;
+          std::vector<float> all;
+          for (int64_t c = 0; c < numbers; ++c) {
+            all.push_back(
+                maps[map][((n * grid.boxes_per_cell() + k) * numbers + c) * cells + cell]);
+          }
+          return all;
+        };
+        for (int64_t i = 0; i < grid.boxes(); ++i, ++box) {
+          const auto offsets = number(m, 4, i);
+          boxes.push_back(
+              DecodeBox({offsets[0], offsets[1], offsets[2], offsets[3]}, defaults[box]));
+          double sum = 0;
+          const auto before = number(spec.grids.size() + m, spec.scores(), i);
+          for (const float score : before) sum += std::exp(static_cast<double>(score));
+          for (const float score : before) {
+            scores.push_back(static_cast<float>(std::exp(static_cast<double>(score)) / sum));
+          }
+        }
+      }
+    }
+    WriteNumbers(of_batch + ".boxes", boxes);
+    WriteNumbers(of_batch + ".scores", scores);
+  }
+
+  // The detections, padded to `most`; their number.
+  static int64_t WriteFound(const std::string& of_batch,
+                            const std::vector<std::vector<Detection>>& found, int most) {
+    std::vector<Box> boxes;
+    std::vector<float> scores, classes, counts;
+    int64_t all = 0;
+    for (const std::vector<Detection>& of_picture : found) {
+      for (const Detection& one : of_picture) {
+        boxes.push_back(one.box);
+        scores.push_back(one.score);
+        classes.push_back(static_cast<float>(one.class_index));
+      }
+      boxes.resize(boxes.size() + most - of_picture.size());
+      scores.resize(boxes.size());
+      classes.resize(boxes.size(), -1);
+      counts.push_back(static_cast<float>(of_picture.size()));
+      all += std::ssize(of_picture);
+    }
+    WriteNumbers(of_batch + ".boxes", boxes);
+    WriteNumbers(of_batch + ".scores", scores);
+    WriteNumbers(of_batch + ".classes", classes);
+    WriteNumbers(of_batch + ".counts", counts);
+    return all;
+  }
+
   template <typename Number>
   static void WriteNumbers(const std::string& path, const std::vector<Number>& numbers) {
     std::ofstream(path, std::ios::binary)
@@ -167,6 +302,32 @@ TEST_F(OnnxRuntimeTest, NetworksGiveOurNumbersFoldedOrNot) {
             .value(),
         false);
   ExpectEqual();
+}
+
+TEST_F(OnnxRuntimeTest, ADetectorGivesItsBoxesAndTheDetectionsThatARuleChooses) {
+  constexpr DetectionRule kRule = {.candidates = 60, .most = 40};
+  // More than are kept, some, and none.
+  EXPECT_EQ(WriteDetector("alike", 1, kRule), 3 * 40);
+  const int64_t some = WriteDetector("spread", 30, kRule);
+  EXPECT_GT(some, 3);
+  EXPECT_LE(some, 3 * 40);
+  EXPECT_EQ(WriteDetector("unsure", 0, {.least_score = 0.9f}), 0);
+  ExpectEqual();
+}
+
+TEST(OnnxDetector, NamedOutputsStandBesideItsResults) {
+  const std::string named = std::string(kDetector) + " outputs: \"relu\"";
+  const Graph graph = PlanNetwork(ParseNetwork(named, "named").value()).value();
+  Rng rng(1, RngPurpose::kTest);
+  const auto model = ToOnnx(graph, RandomTensors(graph, &rng), {}).value();
+  std::vector<std::string> outputs;
+  for (const auto& output : model.graph().output()) outputs.push_back(output.name());
+  EXPECT_EQ(outputs, (std::vector<std::string>{"boxes", "scores", "relu"}));
+  std::string taken = named;
+  for (size_t at = 0; (at = taken.find("relu\"", at)) != taken.npos;)
+    taken.replace(at, 4, "counts");
+  EXPECT_THAT(ParseNetwork(taken, "taken").status().message(),
+              testing::HasSubstr("a result of a detector"));
 }
 
 TEST_F(OnnxRuntimeTest, PixelsBecomeInputsInTheModelItself) {
