@@ -12,7 +12,7 @@ int RunDetect(const CliEnvironment& environment, std::span<const std::string> ar
   std::vector<std::string> images;
   DetectionRule rule = {.least_score = kShownScore};
   int batch = 1;
-  std::string out;
+  std::string out, pictures;
   CommandLine line(
       "kumo detect",
       "Finds objects in images with a checkpoint's detector, and prints their classes,\n"
@@ -41,6 +41,11 @@ int RunDetect(const CliEnvironment& environment, std::span<const std::string> ar
   line.AlsoCalled("batch-size minibatch");
   line.AddOption("out", "FILE", {.not_empty = true}, "File to write the JSON to", &out, "stdout");
   line.AlsoCalled("output json file");
+  line.AddOption("pictures", "DIR", {.not_empty = true},
+                 "Folder for copies of the images, as PNG, in which boxes, class names and scores "
+                 "are drawn; it is made if it is missing",
+                 &pictures, "none");
+  line.AlsoCalled("draw drawn visualize visualise plot save-images save-dir");
   const auto check = [&] {
     return images.empty() ? InvalidArgument(
                                 "name an image, or a folder or archive of images, behind the "
@@ -55,6 +60,7 @@ int RunDetect(const CliEnvironment& environment, std::span<const std::string> ar
                   {"--score", WriteValue(rule.least_score), "--overlap", WriteValue(rule.overlap),
                    "--most", std::to_string(rule.most), "--batch", std::to_string(batch)});
   if (!out.empty()) command->insert(command->end(), {"--detections", out});
+  if (!pictures.empty()) command->insert(command->end(), {"--pictures", pictures});
   return RunProgram(exit_reporter, *std::move(command));
 }
 

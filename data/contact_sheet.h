@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "data/drawing.h"
 #include "data/open_datasets.h"
 
 namespace kumo {
@@ -14,6 +15,8 @@ struct ContactSheet {
   int64_t height = 0;
   int64_t width = 0;
   std::vector<uint8_t> pixels;  // height x width x 3 (red, green, blue)
+
+  Canvas canvas() { return {height, width, pixels}; }
 };
 
 // Draws a row per class with its first `columns` samples, transformed as in an epoch; small images
@@ -24,8 +27,5 @@ struct ContactSheet {
 // no pictures; the errors of Dataset::Read.
 inline constexpr int kMostSheetRows = 100;
 Result<ContactSheet> DrawContactSheet(const Datasets& sets, uint64_t seed, int columns);
-
-// Writes a PNG atomically. The errors of AtomicFile.
-Status WritePng(const ContactSheet& sheet, const std::string& path);
 
 }  // namespace kumo

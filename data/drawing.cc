@@ -109,18 +109,20 @@ void DrawBox(const Canvas& canvas, const Box& box, const Colour& colour, int64_t
 }
 
 void DrawLabel(const Canvas& canvas, int64_t top, int64_t left, std::string_view text,
-               const Colour& colour) {
+               const Colour& colour, int64_t enlarged) {
   constexpr int64_t kAdvance = kGlyphWidth + 1;
-  Fill(canvas, {top, left, kLabelHeight, std::ssize(text) * kAdvance + 1}, colour);
+  Fill(canvas, {top, left, kLabelHeight * enlarged, (std::ssize(text) * kAdvance + 1) * enlarged},
+       colour);
   for (const char character : text) {
     const Glyph& glyph = GlyphOf(character);
     for (int64_t y = 0; y < kGlyphHeight; ++y) {
       for (int64_t x = 0; x < kGlyphWidth; ++x) {
         if ((glyph.rows[y] >> (kGlyphWidth - 1 - x) & 1) == 0) continue;
-        Fill(canvas, {top + 1 + y, left + 1 + x, 1, 1}, {0, 0, 0});
+        Fill(canvas, {top + (1 + y) * enlarged, left + (1 + x) * enlarged, enlarged, enlarged},
+             {0, 0, 0});
       }
     }
-    left += kAdvance;
+    left += kAdvance * enlarged;
   }
 }
 

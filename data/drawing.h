@@ -30,10 +30,10 @@ void DrawBox(const Canvas& canvas, const Box& box, const Colour& colour, int64_t
 
 // Capital letters, digits and - _ . : % of 5 x 7 pixels, in black on a label of the colour; small
 // letters become capital ones, and other characters question marks. (top, left): the corner of the
-// label.
+// label. All of it is enlarged by a factor.
 inline constexpr int64_t kLabelHeight = 9;
 void DrawLabel(const Canvas& canvas, int64_t top, int64_t left, std::string_view text,
-               const Colour& colour);
+               const Colour& colour, int64_t enlarged = 1);
 
 // Blends a part of the canvas half and half with the colours of the classes of a mask of its size.
 // Class 0, the background, stays; ignored pixels (kIgnoredClass) are darkened.

@@ -21,6 +21,7 @@
 #include "data/contact_sheet.h"
 #include "data/data_summary.h"
 #include "data/open_datasets.h"
+#include "data/png_file.h"
 #include "data/reading_bar.h"
 #include "data/survey.h"
 
@@ -305,9 +306,9 @@ Status Show(const Arguments& arguments) {
   const Shown validation{*sets.validation, sets.fields(), std::move(contents.of_validation)};
   const bool draws = !arguments.sheet.empty() && problem.ok();
   if (draws) {
-    KUMO_ASSIGN_OR_RETURN(const ContactSheet sheet,
+    KUMO_ASSIGN_OR_RETURN(ContactSheet sheet,
                           DrawContactSheet(sets, experiment.job.seed, arguments.columns));
-    KUMO_RETURN_IF_ERROR(WritePng(sheet, arguments.sheet));
+    KUMO_RETURN_IF_ERROR(WritePng(sheet.canvas(), arguments.sheet));
   }
   if (arguments.json) {
     JsonFields fields;

@@ -196,11 +196,12 @@ TEST_F(CommandsTest, ExportPredictAndDetectNameTheWorkerACheckpointOfAnExperimen
                         " --detect a.jpg --detect some --score 0.5 --overlap 0.45 --most 200 "
                         "--batch 1\n"));
   EXPECT_EQ(Run({"detect", checkpoint, "a.jpg", "--score", "0.01", "--most", "9", "--overlap", "1",
-                 "--batch", "8", "--out", "found.json"})
+                 "--batch", "8", "--out", "found.json", "--pictures", "drawn"})
                 .code,
             75);
   EXPECT_THAT(Read("worker.args"),
-              HasSubstr(" --score 0.01 --overlap 1 --most 9 --batch 8 --detections found.json\n"));
+              HasSubstr(" --score 0.01 --overlap 1 --most 9 --batch 8 --detections found.json "
+                        "--pictures drawn\n"));
   // A prompt may be several lines.
   EXPECT_EQ(Run({"predict", experiment_, "--checkpoint", "100", "--prompt", "A:\n\tb"}).code, 75);
   EXPECT_THAT(Read("worker.args"), HasSubstr(" --generate A:\n\tb --tokens 200"));

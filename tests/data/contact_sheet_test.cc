@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "data/drawing.h"
+#include "data/png_file.h"
 #include "data/readers/image_decoder.h"
 #include "data/samples/dataset.h"
 #include "tests/data/test_files.h"
@@ -92,9 +93,9 @@ TEST(ContactSheetTest, SamplesWithObjectsHaveBoxesNamesAndTints) {
 
 TEST(ContactSheetTest, ThePngHasItsPixels) {
   const test::ScratchDirectory scratch;
-  const auto sheet = DrawContactSheet(OneSet({3, 64, 64}, 2, {0, 1}), 1, 1);
+  auto sheet = DrawContactSheet(OneSet({3, 64, 64}, 2, {0, 1}), 1, 1);
   ASSERT_TRUE(sheet.ok());
-  ASSERT_TRUE(WritePng(*sheet, scratch / "sheet.png").ok());
+  ASSERT_TRUE(WritePng(sheet->canvas(), scratch / "sheet.png").ok());
   ImageDecoder decoder;
   const auto decoded = decoder.Decode(test::ReadFile(scratch / "sheet.png"), 1);
   ASSERT_TRUE(decoded.ok());

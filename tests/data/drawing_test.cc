@@ -56,6 +56,17 @@ TEST(DrawingTest, ALabelIsCapitalLettersOnItsColour) {
   for (int64_t y = 0; y < 9; ++y) EXPECT_EQ(picture.Row(y), expected[y]);
 }
 
+TEST(DrawingTest, AnEnlargedLabelHasItsPixelsSeveralTimes) {
+  Picture small(9, 13), large(18, 26);
+  DrawLabel(small.canvas, 0, 0, "a%", {255, 255, 0});
+  DrawLabel(large.canvas, 0, 0, "a%", {255, 255, 0}, 2);
+  for (int64_t y = 0; y < 18; ++y) {
+    std::string row;
+    for (const char pixel : small.Row(y / 2)) row += std::string(2, pixel);
+    EXPECT_EQ(large.Row(y), row);
+  }
+}
+
 TEST(DrawingTest, ClassesHaveColoursOfTheirOwn) {
   std::set<Colour> colours;
   for (int64_t i = 0; i < 80; ++i) colours.insert(ColourOfClass(i));

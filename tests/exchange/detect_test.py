@@ -268,6 +268,28 @@ class DetectTest(unittest.TestCase):
         self.assertEqual({**shown[0], "file": ""}, {**shown[1], "file": ""})
         self.assertNotEqual(shown[0]["objects"], [])
 
+    def test_objects_are_drawn_on_copies(self):
+        with zipfile.ZipFile(self.folder / "alike.zip", "w") as archive:
+            for path in ("a/one.png", "b/one.png", "c/two.png"):
+                archive.writestr(path, png(self.pictures["001.png"]))
+        shown = json.loads(self.kumo("detect", "out", "alike.zip", "--pictures", "drawn/here", "--batch", "2",
+                                     "--score", "0").stdout)
+        wanted = {"alike.zip/a/one.png": "one.png", "alike.zip/b/one.png": "one-2.png",
+                  "alike.zip/c/two.png": "two.png"}
+        self.assertEqual({image["file"]: image["picture"] for image in shown["images"]},
+                         {file: f"drawn/here/{name}" for file, name in wanted.items()})
+        self.assertEqual(sorted(path.name for path in (self.folder / "drawn/here").iterdir()), sorted(wanted.values()))
+        again = json.loads(self.kumo("detect", "out", "drawn/here").stdout)["images"]
+        self.assertEqual({(image["width"], image["height"]) for image in again}, {(SIDE, SIDE)})
+        self.assertNotEqual((self.folder / "drawn/here/two.png").read_bytes(), png(self.pictures["001.png"]))
+        # Originals are never replaced.
+        (self.folder / "originals").mkdir()
+        (self.folder / "originals/a.png").write_bytes(png(self.pictures["001.png"]))
+        for given in ("originals", "originals/a.png"):
+            ended = self.kumo("detect", "out", given, "--pictures", "drawn/../originals/", expect=78)
+            self.assertIn("the folder contains input images", ended.stderr)
+        self.assertEqual((self.folder / "originals/a.png").read_bytes(), png(self.pictures["001.png"]))
+
     def test_rules_choose_what_is_shown(self):
         few = self.detections("out", "rectangles.zip")
         all_ = self.detections("out", "rectangles.zip", "--score", "0")

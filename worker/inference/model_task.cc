@@ -103,6 +103,9 @@ void ModelTask::AddTo(CommandLine* line) {
                   "With --detect: images that are computed together", &detection_.batch);
   line->AddOption("detections", "FILE", {.not_empty = true}, "With --detect: file of the JSON",
                   &detection_.out, "stdout");
+  line->AddOption("pictures", "DIR", {.not_empty = true},
+                  "With --detect: folder for copies of the images in which the objects are drawn",
+                  &detection_.pictures, "none");
   line->AddFlag("nms", "With --export to ONNX: the model of a detector chooses the detections",
                 &nms_);
   line->AddOption("generate", "TEXT", {.not_empty = true, .lines = true},

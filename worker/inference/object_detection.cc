@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <glog/logging.h>
@@ -15,6 +16,7 @@
 #include "data/reading_bar.h"
 #include "models/network.h"
 #include "worker/inference/input_images.h"
+#include "worker/inference/object_pictures.h"
 
 namespace kumo {
 namespace {
@@ -54,6 +56,7 @@ class JsonOutput {
 class ObjectFinder {
  public:
   static Result<std::unique_ptr<ObjectFinder>> Make(const StoredModel& model,
+                                                    const InputImages& images,
                                                     const DetectRequest& request) {
     std::unique_ptr<ObjectFinder> made(new ObjectFinder(request));
     KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
@@ -73,6 +76,9 @@ class ObjectFinder {
     made->class_names_ = std::move(data.class_names);
     made->sample_bytes_ = input.size();
     made->inputs_.resize(request.batch * made->sample_bytes_);
+    if (!request.pictures.empty()) {
+      KUMO_ASSIGN_OR_RETURN(made->pictures_, ObjectPictures::Open(request.pictures, images));
+    }
     return made;
   }
 
@@ -82,6 +88,7 @@ class ObjectFinder {
         std::span(inputs_).subspan(std::ssize(waiting_) * sample_bytes_, sample_bytes_);
     KUMO_ASSIGN_OR_RETURN(const ImageHeader header, image_.Make(content, target_, room));
     waiting_.push_back({file, header.height, header.width, {}});
+    if (pictures_) contents_.emplace_back(content.begin(), content.end());
     return OkStatus();
   }
   bool full() const { return std::ssize(waiting_) == request_.batch; }
@@ -105,7 +112,11 @@ class ObjectFinder {
         object.box.top *= down;
         object.box.bottom *= down;
       }
+      if (!pictures_) continue;
+      KUMO_ASSIGN_OR_RETURN(images[i].picture, pictures_->Write(images[i].file, contents_[i],
+                                                                images[i].objects, class_names_));
     }
+    contents_.clear();
     return images;
   }
 
@@ -119,7 +130,9 @@ class ObjectFinder {
   ImageTarget target_;
   std::vector<std::string> class_names_;
   ImageMaker image_;
-  std::vector<ImageObjects> waiting_;  // by position in the minibatch, without objects
+  std::optional<ObjectPictures> pictures_;
+  std::vector<ImageObjects> waiting_;           // by position in the minibatch, without objects
+  std::vector<std::vector<uint8_t>> contents_;  // of their files, for pictures_
   int64_t sample_bytes_ = 0;
   std::vector<uint8_t> inputs_;
 };
@@ -181,18 +194,19 @@ std::string JsonOf(const ImageObjects& image, std::span<const std::string> class
     }
     objects.Add(one.Add("score", Shortest(object.score)).Add("box", box));
   }
-  return JsonFields()
-      .Add("file", image.file)
+  JsonFields fields;
+  fields.Add("file", image.file)
       .Add("width", image.width)
       .Add("height", image.height)
-      .Add("objects", objects)
-      .object();
+      .Add("objects", objects);
+  if (!image.picture.empty()) fields.Add("picture", image.picture);
+  return fields.object();
 }
 
 Status DetectObjects(const ModelName& name, const DetectRequest& request) {
   KUMO_ASSIGN_OR_RETURN(const StoredModel model, OpenStoredModel(name));
   KUMO_ASSIGN_OR_RETURN(const InputImages images, InputImages::Find(request.inputs, ""));
-  KUMO_ASSIGN_OR_RETURN(const auto finder, ObjectFinder::Make(model, request));
+  KUMO_ASSIGN_OR_RETURN(const auto finder, ObjectFinder::Make(model, images, request));
   KUMO_ASSIGN_OR_RETURN(const auto output, JsonOutput::Open(request.out));
   Report report(output.get(), finder->class_names());
   KUMO_RETURN_IF_ERROR(report.Begin(model.checkpoint));

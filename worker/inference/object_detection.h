@@ -17,8 +17,9 @@ struct DetectRequest {
   // Images, folders and archives of images (searched recursively).
   std::vector<std::string> inputs = {};
   DetectionRule rule = {.least_score = kShownScore};
-  int batch = 1;         // images that are computed together
-  std::string out = "";  // file of the JSON; "": stdout
+  int batch = 1;              // images that are computed together
+  std::string out = "";       // file of the JSON; "": stdout
+  std::string pictures = "";  // folder for copies of the images with their objects; "": none
 };
 
 struct ImageObjects {
@@ -27,10 +28,12 @@ struct ImageObjects {
   int64_t width = 0;
   // In pixels of the upright image; boxes may reach beyond its edges.
   std::vector<Detection> objects;
+  std::string picture = "";  // file in which they are drawn; "": none
 };
 
 // {"file":"a.jpg","width":500,"height":375,"objects":[{"class":1,"name":"cat","score":0.75,
-// "box":[left,top,right,bottom]}]}; without names if classes have none.
+// "box":[left,top,right,bottom]}],"picture":"drawn/a.png"}; without names if classes have none, and
+// without picture if there is none.
 std::string JsonOf(const ImageObjects& image, std::span<const std::string> class_names);
 
 // Writes an object of JSON while images are read: "checkpoint"; "images", a line each as JsonOf;
@@ -39,8 +42,8 @@ std::string JsonOf(const ImageObjects& image, std::span<const std::string> class
 // done.
 //
 // DataLoss if images are damaged, unless they are skipped and there are others. InvalidArgument if
-// the network is no detector; otherwise the errors of InputImages, OpenStoredModel, NetworkOf,
-// DataOf, of writing and of the device.
+// the network is no detector; otherwise the errors of InputImages, ObjectPictures, OpenStoredModel,
+// NetworkOf, DataOf, of writing and of the device.
 Status DetectObjects(const ModelName& name, const DetectRequest& request);
 
 }  // namespace kumo
