@@ -68,6 +68,13 @@ const Glyph& GlyphOf(char character) {
   return found == std::end(kGlyphs) ? *(std::end(kGlyphs) - 1) : *found;
 }
 
+// Black or white, whichever stands out more on a colour; luma as in ITU-R BT.601.
+Colour LettersOn(const Colour& colour) {
+  constexpr int kMiddle = 110'000;
+  const int luma = 299 * colour[0] + 587 * colour[1] + 114 * colour[2];
+  return luma < kMiddle ? Colour{255, 255, 255} : Colour{0, 0, 0};
+}
+
 void Fill(const Canvas& canvas, const Rectangle& part, const Colour& colour) {
   const int64_t top = std::max<int64_t>(0, part.top);
   const int64_t left = std::max<int64_t>(0, part.left);
@@ -111,6 +118,7 @@ void DrawBox(const Canvas& canvas, const Box& box, const Colour& colour, int64_t
 void DrawLabel(const Canvas& canvas, int64_t top, int64_t left, std::string_view text,
                const Colour& colour, int64_t enlarged) {
   constexpr int64_t kAdvance = kGlyphWidth + 1;
+  const Colour letters = LettersOn(colour);
   Fill(canvas, {top, left, kLabelHeight * enlarged, (std::ssize(text) * kAdvance + 1) * enlarged},
        colour);
   for (const char character : text) {
@@ -119,7 +127,7 @@ void DrawLabel(const Canvas& canvas, int64_t top, int64_t left, std::string_view
       for (int64_t x = 0; x < kGlyphWidth; ++x) {
         if ((glyph.rows[y] >> (kGlyphWidth - 1 - x) & 1) == 0) continue;
         Fill(canvas, {top + (1 + y) * enlarged, left + (1 + x) * enlarged, enlarged, enlarged},
-             {0, 0, 0});
+             letters);
       }
     }
     left += kAdvance * enlarged;

@@ -28,9 +28,9 @@ Colour ColourOfClass(int64_t number);
 // A frame of `thickness` pixels inside the box.
 void DrawBox(const Canvas& canvas, const Box& box, const Colour& colour, int64_t thickness);
 
-// Capital letters, digits and - _ . : % of 5 x 7 pixels, in black on a label of the colour; small
-// letters become capital ones, and other characters question marks. (top, left): the corner of the
-// label. All of it is enlarged by a factor.
+// Capital letters, digits and - _ . : % of 5 x 7 pixels, in black or white on a label of the
+// colour; small letters become capital ones, and other characters question marks. (top, left): the
+// corner of the label. All of it is enlarged by a factor.
 inline constexpr int64_t kLabelHeight = 9;
 void DrawLabel(const Canvas& canvas, int64_t top, int64_t left, std::string_view text,
                const Colour& colour, int64_t enlarged = 1);

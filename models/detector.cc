@@ -34,11 +34,12 @@ std::optional<Detector> Detector::Of(Net* net) {
   return Detector(net, *spec);
 }
 
-Result<std::vector<std::vector<Detection>>> Detector::Detect(int batch, const DetectionRule& rule) {
+Result<std::vector<std::vector<Detection>>> Detector::Detect(int samples,
+                                                             const DetectionRule& rule) {
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> maps, net_->LossInputs());
   std::vector<std::vector<Detection>> found;
   std::vector<float> offsets, scores;
-  for (int n = 0; n < batch; ++n) {
+  for (int n = 0; n < samples; ++n) {
     offsets.clear();
     scores.clear();
     for (size_t m = 0; m < spec_.grids.size(); ++m) {

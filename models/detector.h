@@ -21,9 +21,9 @@ class Detector {
   // None if the network is no detector. `net` must outlive it.
   static std::optional<Detector> Of(Net* net);
 
-  // Detections of each sample of the minibatch that was evaluated last, in pixels of the network's
-  // input. The errors of Net::LossInputs.
-  Result<std::vector<std::vector<Detection>>> Detect(int batch, const DetectionRule& rule);
+  // Detections of the first `samples` samples of the minibatch that was evaluated last, in pixels
+  // of the network's input. The errors of Net::LossInputs.
+  Result<std::vector<std::vector<Detection>>> Detect(int samples, const DetectionRule& rule);
   // Adds the detections and the objects of that minibatch to `counts`. fields: of the samples, with
   // the lists "boxes" and "classes", and perhaps "difficult".
   Status Count(const Fields& fields, const SampleBatch& batch, DetectionCounts* counts);

@@ -194,7 +194,7 @@ TEST_F(CommandsTest, ExportPredictAndDetectNameTheWorkerACheckpointOfAnExperimen
   EXPECT_THAT(Read("worker.args"),
               HasSubstr(" --checkpoint " + checkpoint +
                         " --detect a.jpg --detect some --score 0.5 --overlap 0.45 --most 200 "
-                        "--batch 1\n"));
+                        "--batch 16\n"));
   EXPECT_EQ(Run({"detect", checkpoint, "a.jpg", "--score", "0.01", "--most", "9", "--overlap", "1",
                  "--batch", "8", "--out", "found.json", "--pictures", "drawn"})
                 .code,

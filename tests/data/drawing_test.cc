@@ -67,6 +67,12 @@ TEST(DrawingTest, AnEnlargedLabelHasItsPixelsSeveralTimes) {
   }
 }
 
+TEST(DrawingTest, LettersAreWhiteOnDarkColours) {
+  Picture dark(9, 7);
+  DrawLabel(dark.canvas, 0, 0, "l", {0, 60, 255});
+  EXPECT_EQ(dark.Row(4), "+ +++++");
+}
+
 TEST(DrawingTest, ClassesHaveColoursOfTheirOwn) {
   std::set<Colour> colours;
   for (int64_t i = 0; i < 80; ++i) colours.insert(ColourOfClass(i));

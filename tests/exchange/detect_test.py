@@ -214,6 +214,15 @@ class DetectTest(unittest.TestCase):
         self.assertEqual(shown["damaged"], [])
         return {pathlib.Path(image["file"]).name: image["objects"] for image in shown["images"]}
 
+    def assert_alike(self, objects, wanted):
+        """Objects are (score, class, box)."""
+        self.assertEqual(len(objects), len(wanted))
+        for (score, number, box), one in zip(objects, wanted):
+            self.assertAlmostEqual(score, one["score"], delta=1e-5)
+            self.assertEqual(number, one["class"])
+            for side, other in zip(box, one["box"]):
+                self.assertAlmostEqual(side, other, delta=1e-3)
+
     def test_what_was_drawn_is_found(self):
         shown = json.loads(self.kumo("detect", "job.conf", "rectangles.zip").stdout)
         self.assertEqual(pathlib.Path(shown["checkpoint"]).parent, self.folder / "out/checkpoints")
@@ -247,12 +256,14 @@ class DetectTest(unittest.TestCase):
             (folder / ("deeper" if i % 2 else ".") / name).write_bytes(png(self.pictures[name]))
         (self.folder / "none.conf").write_text(
             (self.folder / "job.conf").read_text().replace("rectangles.zip", "nowhere.zip"))
-        ways = [self.detections("job.conf", "some"), self.detections("none.conf", "some", "--batch", "4"),
+        ways = [self.detections("job.conf", "some"), self.detections("none.conf", "some"),
                 self.detections("out", "some/deeper", *sorted(folder.glob("*.png"))),
                 self.detections(next((self.folder / "out/checkpoints").glob("round-*")), "some")]
         archive = self.detections("job.conf", "rectangles.zip")
         for way in ways:
             self.assertEqual(way, {name: archive[name] for name in names})
+        for name, objects in self.detections("out", "some", "--batch", "4").items():
+            self.assert_alike([(one["score"], one["class"], one["box"]) for one in objects], archive[name])
         shown = self.kumo("detect", "out", "some").stdout
         self.assertEqual(self.kumo("detect", "out", "some", "--out", "found.json").stdout, "")
         self.assertEqual((self.folder / "found.json").read_text(), shown)
@@ -310,7 +321,7 @@ class DetectTest(unittest.TestCase):
         (folder / "b.png").write_bytes(whole)
         (folder / "c.jpg").write_bytes(b"none")
         (folder / "d.png").symlink_to("nothing")
-        for more in ([], ["--batch", "2"]):
+        for more in ([], ["--batch", "1"]):
             ended = self.kumo("detect", "out", "mixed", "--out", "mixed.json", "--score", "0.01", *more,
                               expect=78)
             shown = json.loads((self.folder / "mixed.json").read_text())
@@ -335,12 +346,7 @@ class DetectTest(unittest.TestCase):
         for way in json.loads(ended.stdout):
             self.assertEqual(len(way), len(names))
             for name, objects in zip(names, way):
-                self.assertEqual(len(objects), len(found[name]))
-                for (score, number, box), one in zip(objects, found[name]):
-                    self.assertAlmostEqual(score, one["score"], delta=1e-5)
-                    self.assertEqual(number, one["class"])
-                    for side, wanted in zip(box, one["box"]):
-                        self.assertAlmostEqual(side, wanted, delta=1e-3)
+                self.assert_alike(objects, found[name])
 
     def test_what_cannot_be_done_is_said(self):
         self.assertIn("kumo detect FILE IMAGE...", self.kumo("detect", "out", expect=64).stderr)

@@ -97,10 +97,12 @@ class ObjectFinder {
   Result<std::vector<ImageObjects>> Find() {
     std::vector<ImageObjects> images = std::exchange(waiting_, {});
     if (images.empty()) return images;
-    const int batch = static_cast<int>(images.size());
-    const auto pixels = std::as_bytes(std::span(inputs_)).first(batch * sample_bytes_);
-    KUMO_ASSIGN_OR_RETURN(auto found, model_->Detect(batch, pixels, request_.rule));
-    for (int i = 0; i < batch; ++i) {
+    // A whole minibatch, so that an image's objects do not depend on the number of images.
+    const int samples = static_cast<int>(images.size());
+    KUMO_ASSIGN_OR_RETURN(
+        auto found,
+        model_->Detect(request_.batch, samples, std::as_bytes(std::span(inputs_)), request_.rule));
+    for (int i = 0; i < samples; ++i) {
       images[i].objects = std::move(found[i]);
       const float across =
           static_cast<float>(images[i].width) / static_cast<float>(target_.extents[2]);

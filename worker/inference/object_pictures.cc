@@ -15,7 +15,7 @@ namespace kumo {
 namespace {
 
 // Shorter side of an image whose lines and letters have their plain size.
-constexpr int64_t kPlainSide = 400;
+constexpr int64_t kPlainSide = 250;
 
 std::string LabelOf(const Detection& object, std::span<const std::string> class_names) {
   const bool named = object.class_index < std::ssize(class_names);

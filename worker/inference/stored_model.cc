@@ -203,13 +203,13 @@ Status RunningModel::Predict(int batch, std::span<const std::byte> input, int ou
   return net_->Predict(output, numbers);
 }
 
-Result<std::vector<std::vector<Detection>>> RunningModel::Detect(int batch,
+Result<std::vector<std::vector<Detection>>> RunningModel::Detect(int batch, int samples,
                                                                  std::span<const std::byte> input,
                                                                  const DetectionRule& rule) {
   CHECK(detector_) << net_->name() << " is no detector";
   KUMO_RETURN_IF_ERROR(Load(batch, input));
   net_->Evaluate();
-  return detector_->Detect(batch, rule);
+  return detector_->Detect(samples, rule);
 }
 
 namespace {

@@ -78,9 +78,11 @@ class RunningModel {
   // Writes the output with this index for each of `batch` samples to `numbers`. The errors of
   // Net::Load and Net::Predict.
   Status Predict(int batch, std::span<const std::byte> input, int output, std::span<float> numbers);
-  // The objects in each of `batch` samples, in pixels of the network's input. Requires a detector.
-  // The errors of Net::Load and Detector::Detect.
-  Result<std::vector<std::vector<Detection>>> Detect(int batch, std::span<const std::byte> input,
+  // The objects in the first `samples` of `batch` samples, in pixels of the network's input. With
+  // the same `batch` a sample's objects have the same bits, whatever the others are. Requires a
+  // detector. The errors of Net::Load and Detector::Detect.
+  Result<std::vector<std::vector<Detection>>> Detect(int batch, int samples,
+                                                     std::span<const std::byte> input,
                                                      const DetectionRule& rule);
 
  private:

@@ -64,13 +64,14 @@ TEST(ObjectPictures, LinesAndLettersGrowWithTheImage) {
   const std::vector<Detection> small_object = {{{20, 20, 180, 180}, 0, 0.6f}};
   const std::vector<Detection> large_object = {{{80, 80, 720, 720}, 0, 0.6f}};
   const DrawnPicture small(300, 300, small_object), large(1200, 1200, large_object);
-  const Colour black = {0, 0, 0};
-  EXPECT_GT(small.Count(black), 0) << "letters";
-  EXPECT_EQ(large.Count(black), 9 * small.Count(black));
+  constexpr int64_t kLarger = 5;
+  const Colour white = {255, 255, 255};
+  EXPECT_GT(small.Count(white), 0) << "letters";
+  EXPECT_EQ(large.Count(white), kLarger * kLarger * small.Count(white));
   EXPECT_EQ(small.At(178, 100), ColourOfClass(0));
   EXPECT_EQ(small.At(177, 100), kGrey);
-  EXPECT_EQ(large.At(714, 400), ColourOfClass(0));
-  EXPECT_EQ(large.At(713, 400), kGrey);
+  EXPECT_EQ(large.At(720 - 2 * kLarger, 400), ColourOfClass(0));
+  EXPECT_EQ(large.At(719 - 2 * kLarger, 400), kGrey);
 }
 
 TEST(ObjectPictures, WhatLiesPartlyOutsideHasItsLabelInside) {
