@@ -197,6 +197,11 @@ Result<std::unique_ptr<ReadableFile>> PosixFileSystem::OpenForReading(const std:
 }
 
 Status PosixFileSystem::Rename(const std::string& from, const std::string& to) {
+  // A file must not take the place of a device such as /dev/null, or of a pipe, also behind a link.
+  struct stat info;
+  if (::stat(to.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+    return NotRegular(to, info.st_mode);
+  }
   if (::rename(from.c_str(), to.c_str()) != 0) return ErrnoStatus("rename", from, " to " + to);
   return OkStatus();
 }

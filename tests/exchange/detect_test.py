@@ -355,6 +355,9 @@ class DetectTest(unittest.TestCase):
                       self.kumo("detect", "out", "nowhere.png", expect=78).stderr)
         self.assertIn("nowhere/", self.kumo("detect", "out", "rectangles.zip", "--out",
                                                       "nowhere/found.json", expect=78).stderr)
+        os.mkfifo(self.folder / "pipe")
+        self.assertIn("pipe is no regular file; omit --out",
+                      self.kumo("detect", "out", "rectangles.zip", "--out", "pipe", expect=78).stderr)
         (self.folder / "classes.pbtxt").write_text("""
             name: "classes"
             input { extents: 4 }

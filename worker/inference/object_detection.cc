@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <glog/logging.h>
@@ -31,6 +33,12 @@ class JsonOutput {
   static Result<std::unique_ptr<JsonOutput>> Open(const std::string& path) {
     std::unique_ptr<JsonOutput> made(new JsonOutput());
     if (!path.empty()) {
+      // Before hours of work.
+      std::error_code error;
+      const auto status = std::filesystem::status(path, error);
+      if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+        return FailedPrecondition(path + " is no regular file; omit --out to write to stdout");
+      }
       KUMO_ASSIGN_OR_RETURN(made->file_, AtomicFile::Create(made->files_, path));
     }
     return made;

@@ -65,6 +65,20 @@ TEST_F(PosixFileSystemTest, WhatIsWrittenAtomicallyIsReadBack) {
   EXPECT_THAT(*files_.List(directory_), ElementsAre("f"));
 }
 
+TEST_F(PosixFileSystemTest, AFileNeverTakesThePlaceOfADeviceOrAPipe) {
+  ASSERT_EQ(::mkfifo(In("pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", In("link"));
+  for (const char* const name : {"pipe", "link"}) {
+    const Status status = WriteFileAtomically(files_, In(name), "text");
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(status.message(), HasSubstr(In(name)));
+    EXPECT_THAT(status.message(), HasSubstr("not a regular file"));
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(In("pipe")));
+  EXPECT_TRUE(std::filesystem::is_symlink(In("link")));
+  EXPECT_THAT(*files_.List(directory_), ElementsAre("link", "pipe"));
+}
+
 TEST_F(PosixFileSystemTest, LongerFileThanTheLimitIsRefused) {
   ASSERT_TRUE(WriteFileAtomically(files_, In("f"), "12345").ok());
   EXPECT_TRUE(ReadWholeFile(files_, In("f"), 5).ok());
