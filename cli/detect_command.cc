@@ -37,8 +37,8 @@ int RunDetect(const CliEnvironment& environment, std::span<const std::string> ar
   line.AlsoCalled("max max-detections top limit");
   line.AddOption(
       "batch", "N", {.min = 1, .max = 4096},
-      "Images that are computed together; the CPU computes up to 16 as fast as one, and more take "
-      "more memory",
+      "Images that are computed together; the CPU takes little more time for 16 than for one, and "
+      "more take more memory",
       &batch);
   line.AlsoCalled("batch-size minibatch");
   line.AddOption("out", "PATH", {.not_empty = true}, "File to write the JSON to", &out, "stdout");

@@ -17,7 +17,7 @@ struct DetectRequest {
   // Images, folders and archives of images (searched recursively).
   std::vector<std::string> inputs = {};
   DetectionRule rule = {.least_score = kShownScore};
-  int batch = 16;  // images that are computed together; the CPU computes up to 16 as fast as one
+  int batch = 16;             // images that are computed together; the CPU has 16 lanes
   std::string out = "";       // file of the JSON; "": stdout
   std::string pictures = "";  // folder for copies of the images with their objects; "": none
 };
