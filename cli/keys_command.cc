@@ -48,7 +48,7 @@ bool HasWorker(const std::string& folder) {
          });
 }
 
-Status CheckArguments(const KeysArguments& args) {
+Status ValidateArguments(const KeysArguments& args) {
   if (args.folder.empty()) return InvalidArgument("DIR is missing");
   if (args.workers > 0 || args.shared_worker_key || HasWorker(args.folder)) return OkStatus();
   return InvalidArgument(
@@ -84,7 +84,7 @@ int RunKeys(const CliEnvironment& environment, std::span<const std::string> args
   KeysArguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
-                                  [&] { return CheckArguments(arguments); }))
+                                  [&] { return ValidateArguments(arguments); }))
     return *end;
   const Status status = MakeKeys(environment, arguments);
   return status.ok() ? 0 : exit_reporter.Report(status);

@@ -54,7 +54,7 @@ CommandLine MakeCommandLine(NewArguments* args) {
   return line;
 }
 
-Status CheckArguments(const NewArguments& args) {
+Status ValidateArguments(const NewArguments& args) {
   if (args.list) return OkStatus();
   if (args.name.empty()) {
     return InvalidArgument(
@@ -182,7 +182,7 @@ int RunNew(const CliEnvironment& environment, std::span<const std::string> args)
   NewArguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
-                                  [&] { return CheckArguments(arguments); }))
+                                  [&] { return ValidateArguments(arguments); }))
     return *end;
   const Status status = arguments.list           ? List(environment)
                         : arguments.data.empty() ? Copy(environment, arguments)

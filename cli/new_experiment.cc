@@ -51,7 +51,8 @@ std::string AtDefault(const Option& option, const Experiment& defaults) {
   return "#" + option.name() + " =" + (value.empty() ? "" : " " + value) + "\n";
 }
 
-std::string Setting(const Option& option, const std::string& name, const LoadedExperiment& from) {
+std::string SettingLine(const Option& option, const std::string& name,
+                        const LoadedExperiment& from) {
   const Experiment defaults;
   const bool set = IsTakenOver(option, from);
   std::string about = option.Help();
@@ -120,7 +121,7 @@ std::string NewExperimentText(const std::string& name, const LoadedExperiment& f
       text +=
           "\n" + Comment(std::string(OptionTable::SectionHelp(section))) + "[" + section + "]\n";
     }
-    text += Setting(option, name, from);
+    text += SettingLine(option, name, from);
   }
   return text;
 }

@@ -72,7 +72,7 @@ std::string PathOf(const CliEnvironment& environment, const std::string& program
   return program;
 }
 
-Status CheckArguments(const RemoteArguments& args, const std::vector<std::string>& program) {
+Status ValidateArguments(const RemoteArguments& args, const std::vector<std::string>& program) {
   if (args.serve) return OkStatus();
   if (args.host.empty()) return InvalidArgument("--host is missing");
   const Result<std::vector<Host>> hosts = ParseHosts(args.host);
@@ -127,7 +127,7 @@ int RunRemote(const CliEnvironment& environment, std::span<const std::string> ar
   RemoteArguments arguments;
   CommandLine line = MakeCommandLine(&arguments);
   if (const auto end = ParseOrEnd(environment, exit_reporter, own, &line,
-                                  [&] { return CheckArguments(arguments, program); }))
+                                  [&] { return ValidateArguments(arguments, program); }))
     return *end;
   const Result<int> code = Run(environment, arguments, program);
   if (!code.ok()) return exit_reporter.Report(code.status());

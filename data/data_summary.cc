@@ -59,7 +59,7 @@ void CountLabels(std::span<const std::byte> labels, std::vector<int64_t>* of_cla
 }
 
 // Samples that a thread takes at a time.
-constexpr int64_t kSamplesAtOnce = 16;
+constexpr int64_t kSamplesTaken = 16;
 
 uint64_t HashOfImage(const Sample& sample, int image) {
   Fnv1a hash;
@@ -152,9 +152,9 @@ class Pass {
   void Read(Tally* tally) {
     Sample sample(dataset_.fields());
     for (;;) {
-      const int64_t begin = next_.fetch_add(kSamplesAtOnce);
+      const int64_t begin = next_.fetch_add(kSamplesTaken);
       if (begin >= dataset_.size()) return;
-      const int64_t end = std::min(begin + kSamplesAtOnce, dataset_.size());
+      const int64_t end = std::min(begin + kSamplesTaken, dataset_.size());
       for (int64_t i = begin; i < end; ++i) {
         sample.Reset(dataset_.fields());
         const Status read = dataset_.Read(i, &sample);

@@ -33,7 +33,7 @@ constexpr int64_t kDetectionSide = 300;       // images with objects are scaled 
 constexpr int kMostClasses = 1'000'000;       // data.classes'
 constexpr int64_t kMostCountedClasses = 100;  // labels above are numbers
 constexpr uint64_t kLongestMap = uint64_t{4} << 30;
-constexpr std::string_view kInArchive = "@/";
+constexpr std::string_view kArchiveMark = "@/";
 constexpr size_t kNamedFolders = 8;  // in a message
 constexpr char kForms[] =
     "folders of images (.jpg, .png), one per class, also in a .zip or .tar; Pascal VOC's layout; "
@@ -94,18 +94,18 @@ Result<std::string> StartOf(const std::string& path) {
 }
 
 // A line of an image map: a path, a tab and a class.
-struct MapLine {
+struct FoundMapLine {
   std::string path;
   int label = 0;
 };
 
-std::optional<MapLine> MapLineIn(std::string_view line) {
+std::optional<FoundMapLine> MapLineIn(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   const size_t tab = line.rfind('\t');
   if (tab == line.npos || !IsImageName(line.substr(0, tab))) return std::nullopt;
   const std::optional<int> label = ParseNumber<int>(line.substr(tab + 1));
   if (!label || *label < 0) return std::nullopt;
-  return MapLine{std::string(line.substr(0, tab)), *label};
+  return FoundMapLine{std::string(line.substr(0, tab)), *label};
 }
 
 FileForm FormOf(const std::string& path) {
@@ -464,17 +464,17 @@ Result<FoundDataset> FindMap(const std::string& folder, const std::vector<std::s
   data.classes = 2;
   for (std::string_view rest = text; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::optional<MapLine> line = MapLineIn(rest.substr(0, end));
+    const std::optional<FoundMapLine> line = MapLineIn(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (!line) continue;  // the reader names it
     data.classes = std::max(data.classes, line->label + 1);
-    const size_t at = line->path.find(kInArchive);
+    const size_t at = line->path.find(kArchiveMark);
     if (at == std::string::npos) {
       images.push_back(JoinPath(folder, line->path));
     } else if (container.path.empty()) {
       container = {JoinPath(folder, line->path.substr(0, at)), true, ""};
     }
-    if (at != std::string::npos) images.push_back(line->path.substr(at + kInArchive.size()));
+    if (at != std::string::npos) images.push_back(line->path.substr(at + kArchiveMark.size()));
   }
   found.form = "an image map of " + std::to_string(data.classes) + " classes";
   KUMO_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(container, images));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kAtOnce = 32;
 
-struct Answer {
+struct HostAnswer {
   Result<ChildEnd> end = Internal("not asked");
   std::string words;
 };
@@ -27,7 +27,7 @@ std::string VersionIn(const std::string& text) {
   return text.substr(at, text.find('\n', at) - at);
 }
 
-Status Judge(const std::string& host, const Answer& answer, const std::string& here) {
+Status Judge(const std::string& host, const HostAnswer& answer, const std::string& here) {
   KUMO_RETURN_IF_ERROR(answer.end.status());
   if (answer.end->code != 0) {
     return ErrorOf("kumo remote", *answer.end, answer.words).WithContext(host);
@@ -49,7 +49,7 @@ void CheckHosts(const LaunchArguments& args, Preflight* result) {
     result->problems.push_back(asked.status());
     return;
   }
-  std::vector<Answer> answers(args.hosts.size());
+  std::vector<HostAnswer> answers(args.hosts.size());
   const auto ask = [&](int64_t i) {
     ChildSpec spec;
     spec.command = OnHost(args, args.hosts[i].name, worker);

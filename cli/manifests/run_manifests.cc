@@ -17,7 +17,7 @@ namespace {
 
 // Kubernetes limits pod names to 63 characters and StatefulSet names to 52; a run's name is
 // followed by "-server" or "-worker", an index and a Job's pod suffix.
-constexpr size_t kLongestName = 40;
+constexpr size_t kLongestRunName = 40;
 // Time to find nodes and to pull images.
 constexpr double kJoinTimeoutS = 1800;
 // kubectl logs cannot redraw lines.
@@ -144,14 +144,14 @@ bool ClusterRun::Has(std::string_view component) const {
 
 Status CheckRunName(const std::string& name) {
   const auto allowed = [](char c) { return IsLowerOrDigit(c) || c == '-'; };
-  if (!name.empty() && name.size() <= kLongestName && name[0] >= 'a' && name[0] <= 'z' &&
+  if (!name.empty() && name.size() <= kLongestRunName && name[0] >= 'a' && name[0] <= 'z' &&
       name.back() != '-' && std::all_of(name.begin(), name.end(), allowed)) {
     return OkStatus();
   }
   return InvalidArgument(
       "must begin with a letter, contain only lower-case letters, digits and '-' (RFC 1123), have "
       "at most " +
-      std::to_string(kLongestName) + " characters, and not end with '-'");
+      std::to_string(kLongestRunName) + " characters, and not end with '-'");
 }
 
 std::string RunNameOf(const std::string& text) {

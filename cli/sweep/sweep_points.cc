@@ -19,7 +19,7 @@
 namespace kumo {
 namespace {
 
-constexpr size_t kLongestName = 120;
+constexpr size_t kLongestPointName = 120;
 
 using Setting = std::pair<std::string, std::string>;  // key and value
 
@@ -78,10 +78,10 @@ std::string FolderName(std::string name) {
                        std::string_view("._=,+-").find(c) != std::string_view::npos;
     if (!usual) c = '_';
   }
-  if (name.size() <= kLongestName) return name;
+  if (name.size() <= kLongestPointName) return name;
   Fnv1a hash;
   hash.Add(name);
-  return name.substr(0, kLongestName - 17) + "-" + HexDigits(hash.value());
+  return name.substr(0, kLongestPointName - 17) + "-" + HexDigits(hash.value());
 }
 
 // Names the points by the settings in which they differ; a single point by all of its settings.

@@ -12,14 +12,14 @@
 namespace kumo {
 namespace {
 
-constexpr size_t kNamedClasses = 12;  // in a message
+constexpr size_t kClassesInMessage = 12;  // in a message
 
 std::string Listed(const std::vector<std::string>& names) {
   std::string text;
-  for (size_t i = 0; i < names.size() && i < kNamedClasses; ++i) {
+  for (size_t i = 0; i < names.size() && i < kClassesInMessage; ++i) {
     text += (i == 0 ? "" : ", ") + names[i];
   }
-  return names.size() > kNamedClasses ? text + ", ..." : text;
+  return names.size() > kClassesInMessage ? text + ", ..." : text;
 }
 
 // The folders at the top that contain no images; class_names is sorted.

@@ -52,10 +52,10 @@ Distortion DrawDistortion(const SampleKey& key) {
   (contrast_first ? distortion.contrast_first : distortion.contrast_last) = contrast;
   distortion.saturation =
       static_cast<float>(draw(kUnit / 2, kUnit * 3 / 2, kUnit)) / static_cast<float>(kUnit);
-  constexpr int32_t kSixths = 6;
-  const int32_t turn = draw(-kUnit * kSixths / 10, kUnit * kSixths / 10, 0);
+  constexpr int32_t kCircle = 6 * kUnit;
+  const int32_t turn = draw(-kCircle / 10, kCircle / 10, 0);
   distortion.turn =
-      static_cast<float>(turn < 0 ? turn + kSixths * kUnit : turn) / static_cast<float>(kUnit);
+      static_cast<float>(turn < 0 ? turn + kCircle : turn) / static_cast<float>(kUnit);
   return distortion;
 }
 
