@@ -46,28 +46,48 @@ std::vector<float> InputNumbers(const LayerCase& layer_case, int batch, Rng* rng
 
 reference::Numbers Doubles(const std::vector<float>& x) { return {x.begin(), x.end()}; }
 
+// A forward step, and its output by the reference.
+struct ForwardCase {
+  int batch = 0;
+  bool training = false;
+  std::vector<float> x;
+  reference::Numbers y;
+};
+
+// The same on every device, since all begin with the same parameters.
+std::vector<ForwardCase> ForwardCases(const LayerCase& layer_case, LayerOnDevice* layer) {
+  std::vector<reference::Numbers> parameters;
+  for (const auto& tensor : layer->weights()) parameters.push_back(Doubles(tensor));
+  Rng rng(2, RngPurpose::kTest);
+  std::vector<ForwardCase> cases;
+  // One vector, less than one, more than one tile of vectors, and back.
+  for (const int batch : {16, 5, kMaxBatch, 4, 33, 8, 1}) {
+    const std::vector<float> x = InputNumbers(layer_case, batch, &rng);
+    for (const bool training : {true, false}) {
+      cases.push_back({batch, training, x,
+                       reference::Forward(
+                           {layer->layer(), layer_case.inputs(), kIndex, batch, training, kStreams},
+                           Doubles(x), parameters)});
+    }
+  }
+  return cases;
+}
+
 class LayerTest : public testing::TestWithParam<LayerCase> {};
 
 TEST_P(LayerTest, AgreesWithThePlainReference) {
   const LayerCase& layer_case = GetParam();
+  LayerOnDevice plain(layer_case, {"CPU", [] { return MakeCpuBackend(1); }});
+  const std::vector<ForwardCase> cases = ForwardCases(layer_case, &plain);
   for (const Setting& setting : Settings()) {
     LayerOnDevice layer(layer_case, setting);
-    Rng rng(2, RngPurpose::kTest);
-    // One vector, less than one, more than one tile of vectors, and back.
-    for (const int batch : {16, 5, kMaxBatch, 4, 33, 8, 1}) {
-      for (const bool training : {true, false}) {
-        const std::vector<float> x = InputNumbers(layer_case, batch, &rng);
-        std::vector<reference::Numbers> parameters;
-        for (const auto& tensor : layer.weights()) parameters.push_back(Doubles(tensor));
-        const reference::Numbers expected = reference::Forward(
-            {layer.layer(), layer_case.inputs(), kIndex, batch, training, kStreams}, Doubles(x),
-            parameters);
-        const std::vector<float> y = layer.Forward(x, batch, training);
-        ASSERT_EQ(y.size(), expected.size());
-        for (size_t i = 0; i < y.size(); ++i) {
-          ASSERT_NEAR(static_cast<double>(y[i]), expected[i], 2e-5 * (1 + std::abs(expected[i])))
-              << "number " << i << ", batch " << batch << ", " << setting.name;
-        }
+    ASSERT_EQ(layer.weights(), plain.weights()) << setting.name;
+    for (const ForwardCase& of : cases) {
+      const std::vector<float> y = layer.Forward(of.x, of.batch, of.training);
+      ASSERT_EQ(y.size(), of.y.size());
+      for (size_t i = 0; i < y.size(); ++i) {
+        ASSERT_NEAR(static_cast<double>(y[i]), of.y[i], 2e-5 * (1 + std::abs(of.y[i])))
+            << "number " << i << ", batch " << of.batch << ", " << setting.name;
       }
     }
   }
