@@ -2,21 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <numeric>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "common/detection/boxes.h"
-#include "models/backend/cpu/cpu_backend.h"
 #include "models/network.h"
 #include "tests/models/branched_network.h"
-#include "tests/models/numbers.h"
+#include "tests/models/trained_net.h"
 
 namespace kumo {
 namespace {
@@ -70,75 +68,6 @@ model::Network NetworkOfWholeRows() {
     layers { name: "loss" softmax_cross_entropy {} })");
 }
 
-// Of softmax_cross_entropy; or, of several losses, what is trained on.
-struct Sums {
-  double loss_sum = 0;
-  double correct = 0;
-};
-
-// A net with its arenas.
-struct Trained {
-  Trained(const model::Network& network, int max_batch, int threads = 1, uint64_t seed = 1) {
-    backend = MakeCpuBackend(threads);
-    Result<std::unique_ptr<Net>> made = Net::Make(network, max_batch, backend.get());
-    CHECK(made.ok()) << made.status().message();
-    net = std::move(made).value();
-    Result<ParameterLayout> own = ParameterLayout::Make(net->tensors());
-    CHECK(own.ok()) << own.status().message();
-    layout = *own;
-    weights.resize(layout.size());
-    gradients.resize(layout.size());
-    CHECK(net->InitialWeights(seed, layout, weights).ok());
-    CHECK(net->Bind(layout, weights.data(), gradients.data()).ok());
-  }
-  Sums Step(const Numbers& batch, const StepStreams& streams = {}) {
-    CHECK(batch.LoadInto(net.get()).ok());
-    StepParameters step;
-    step.streams = streams;
-    backend->SetStep(step);
-    net->Train();
-    return TakeSums();
-  }
-  Sums Evaluate(const Numbers& batch) {
-    CHECK(batch.LoadInto(net.get()).ok());
-    net->Evaluate();
-    return TakeSums();
-  }
-  Sums TakeSums() {
-    const std::vector<double> sums = net->TakeSums().value();
-    return {net->metrics().Find("total_loss") == nullptr ? sums[0] : sums.back(), sums[1]};
-  }
-  void Descend(float rate) {
-    const Range trained = {0, layout.segment(Segment::kUndecayed).end};
-    for (int64_t i = 0; i < trained.end; ++i) weights[i] -= rate * gradients[i];
-  }
-
-  std::unique_ptr<Backend> backend;
-  std::unique_ptr<Net> net;
-  ParameterLayout layout;
-  std::vector<float> weights;
-  std::vector<float> gradients;
-};
-
-struct Samples {
-  Samples(const Net& net, int count, uint64_t seed = 7) : size(net.input().size()) {
-    Rng rng(seed, RngPurpose::kTest);
-    inputs.resize(static_cast<size_t>(count * size));
-    for (float& x : inputs) x = rng.NextUniform();
-    for (int i = 0; i < count; ++i) {
-      labels.push_back(static_cast<int32_t>(rng.NextBelow(net.classes())));
-    }
-  }
-  Numbers Slice(int begin, int count) const {
-    return {count, std::span(inputs).subspan(begin * size, count * size),
-            std::span(labels).subspan(begin, count)};
-  }
-
-  int64_t size;
-  std::vector<float> inputs;
-  std::vector<int32_t> labels;
-};
-
 // A chain, a graph with branches, and one with several losses.
 class AnyNetTest : public testing::TestWithParam<model::Network (*)()> {};
 
@@ -149,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, AnyNetTest,
                          [](const auto& tested) { return tested.param().name(); });
 
 TEST(NetTest, LeNetHasThePublishedParametersAndSegments) {
-  const Trained lenet(Zoo("mnist_lenet"), 1);
+  const TrainedNet lenet(Zoo("mnist_lenet"), 1);
   int64_t parameters = 0;
   for (const TensorSpec& tensor : lenet.net->tensors()) {
     parameters += tensor.size();
@@ -162,7 +91,7 @@ TEST(NetTest, LeNetHasThePublishedParametersAndSegments) {
 
 TEST(NetTest, TheLastLayersGradientsAreFinalFirst) {
   std::vector<int> tensors;
-  const Trained small(SmallNetwork(), 6);
+  const TrainedNet small(SmallNetwork(), 6);
   for (const Range& stage : small.net->gradient_stages()) {
     for (int64_t t = stage.begin; t < stage.end; ++t) tensors.push_back(static_cast<int>(t));
   }
@@ -170,15 +99,15 @@ TEST(NetTest, TheLastLayersGradientsAreFinalFirst) {
 }
 
 TEST(NetTest, LossOfLeNetGoesDown) {
-  Trained lenet(Zoo("mnist_lenet"), 32);
-  const Samples samples(*lenet.net, 32);
+  TrainedNet lenet(Zoo("mnist_lenet"), 32);
+  const NetSamples samples(*lenet.net, 32);
   const double first = lenet.Step(samples.Slice(0, 32)).loss_sum / 32;
   EXPECT_NEAR(first, std::log(10.0), 0.5);
   for (int i = 0; i < 80; ++i) {
     lenet.Descend(0.02f);
     lenet.Step(samples.Slice(0, 32));
   }
-  const Sums last = lenet.Evaluate(samples.Slice(0, 32));
+  const LossSums last = lenet.Evaluate(samples.Slice(0, 32));
   EXPECT_LT(last.loss_sum / 32, 0.25 * first);
   EXPECT_GE(last.correct, 30);
 }
@@ -187,8 +116,8 @@ TEST(NetTest, TheSameStepsGiveTheSameBits) {
   for (const char* name : {"mnist_lenet", "mnist_mlp"}) {
     std::vector<std::vector<float>> outcomes;
     for (int i = 0; i < 2; ++i) {
-      Trained net(Zoo(name), 20);
-      const Samples samples(*net.net, 20);
+      TrainedNet net(Zoo(name), 20);
+      const NetSamples samples(*net.net, 20);
       for (int step = 0; step < 3; ++step) {
         net.Step(samples.Slice(0, 20));
         net.Descend(0.05f);
@@ -200,9 +129,9 @@ TEST(NetTest, TheSameStepsGiveTheSameBits) {
 }
 
 TEST_P(AnyNetTest, WhatRanBeforeAndTheLargestBatchDoNotMatter) {
-  Trained fresh(GetParam()(), 5);
-  Trained used(GetParam()(), 70);
-  const Samples samples(*fresh.net, 70);
+  TrainedNet fresh(GetParam()(), 5);
+  TrainedNet used(GetParam()(), 70);
+  const NetSamples samples(*fresh.net, 70);
   const std::vector<float> start = used.weights;
   for (const int size : {70, 16, 33, 1, 64}) {
     used.Step(samples.Slice(70 - size, size), {1, 2, 3, static_cast<uint64_t>(size)});
@@ -210,8 +139,8 @@ TEST_P(AnyNetTest, WhatRanBeforeAndTheLargestBatchDoNotMatter) {
   }
   std::copy(start.begin(), start.end(), used.weights.begin());
   const StepStreams streams = {9, 1, 4, 2};
-  const Sums one = fresh.Step(samples.Slice(3, 5), streams);
-  const Sums other = used.Step(samples.Slice(3, 5), streams);
+  const LossSums one = fresh.Step(samples.Slice(3, 5), streams);
+  const LossSums other = used.Step(samples.Slice(3, 5), streams);
   EXPECT_EQ(one.loss_sum, other.loss_sum);
   EXPECT_EQ(one.correct, other.correct);
   EXPECT_EQ(fresh.gradients, used.gradients);
@@ -219,13 +148,13 @@ TEST_P(AnyNetTest, WhatRanBeforeAndTheLargestBatchDoNotMatter) {
 }
 
 TEST_P(AnyNetTest, SamplesLoseTheSameAmongFewAndAmongMany) {
-  Trained net(GetParam()(), 16);
-  const Samples samples(*net.net, 16);
+  TrainedNet net(GetParam()(), 16);
+  const NetSamples samples(*net.net, 16);
   net.Step(samples.Slice(0, 16));  // so that there are running statistics
-  const Sums all = net.Evaluate(samples.Slice(0, 16));
-  Sums few;
+  const LossSums all = net.Evaluate(samples.Slice(0, 16));
+  LossSums few;
   for (const auto& [begin, count] : {std::pair(0, 1), {1, 3}, {4, 4}, {8, 5}, {13, 3}}) {
-    const Sums some = net.Evaluate(samples.Slice(begin, count));
+    const LossSums some = net.Evaluate(samples.Slice(begin, count));
     few.loss_sum += some.loss_sum;
     few.correct += some.correct;
   }
@@ -234,13 +163,13 @@ TEST_P(AnyNetTest, SamplesLoseTheSameAmongFewAndAmongMany) {
 }
 
 TEST(NetTest, GradientIsTheMeanOverTheMinibatch) {
-  Trained net(Zoo("mnist_lenet"), 12);
-  Samples samples(*net.net, 12);
+  TrainedNet net(Zoo("mnist_lenet"), 12);
+  NetSamples samples(*net.net, 12);
   std::copy_n(samples.inputs.begin(), 6 * samples.size, samples.inputs.begin() + 6 * samples.size);
   std::copy_n(samples.labels.begin(), 6, samples.labels.begin() + 6);
-  const Sums half = net.Step(samples.Slice(0, 6));
+  const LossSums half = net.Step(samples.Slice(0, 6));
   const std::vector<float> gradient = net.gradients;
-  const Sums both = net.Step(samples.Slice(0, 12));
+  const LossSums both = net.Step(samples.Slice(0, 12));
   EXPECT_NEAR(both.loss_sum, 2 * half.loss_sum, 1e-4);
   for (size_t i = 0; i < gradient.size(); ++i) {
     ASSERT_NEAR(net.gradients[i], gradient[i], 1e-5f) << i;
@@ -250,8 +179,8 @@ TEST(NetTest, GradientIsTheMeanOverTheMinibatch) {
 // Of the whole net, rewrites and shared buffers included; parameters drawn at random.
 TEST_P(AnyNetTest, GradientsAreThoseOfTheLoss) {
   for (const auto& [threads, size] : {std::pair(1, 9), {3, 9}, {1, 3}, {1, 4}, {3, 7}, {3, 8}}) {
-    Trained net(GetParam()(), 9, threads);
-    const Samples samples(*net.net, size);
+    TrainedNet net(GetParam()(), 9, threads);
+    const NetSamples samples(*net.net, size);
     const StepStreams streams = {9, 1, 4, 2};
     const Numbers minibatch = samples.Slice(0, size);
     net.Step(minibatch, streams);
@@ -284,7 +213,7 @@ TEST_P(AnyNetTest, GradientsAreThoseOfTheLoss) {
 
 TEST(NetTest, ALossThatWeighsNothingIsMeasuredAndChangesNoBit) {
   model::Network network = BranchedNetwork();
-  Trained plain(network, 9);
+  TrainedNet plain(network, 9);
   model::Layer* const measured = network.add_layers();
   *measured = network.layers(network.layers_size() - 2);
   measured->set_name("measured");
@@ -293,9 +222,9 @@ TEST(NetTest, ALossThatWeighsNothingIsMeasuredAndChangesNoBit) {
   measured->mutable_softmax_cross_entropy()->add_top(3);
   network.mutable_layers()->SwapElements(network.layers_size() - 2, network.layers_size() - 1);
   network.mutable_layers()->rbegin()->add_inputs("fc");
-  Trained net(network, 9);
-  const Samples samples(*net.net, 9);
-  const Sums alone = plain.Step(samples.Slice(0, 9));
+  TrainedNet net(network, 9);
+  const NetSamples samples(*net.net, 9);
+  const LossSums alone = plain.Step(samples.Slice(0, 9));
   ASSERT_TRUE(samples.Slice(0, 9).LoadInto(net.net.get()).ok());
   net.backend->SetStep({});
   net.net->Train();
@@ -309,177 +238,9 @@ TEST(NetTest, ALossThatWeighsNothingIsMeasuredAndChangesNoBit) {
   EXPECT_EQ(sums[5], alone.loss_sum);
 }
 
-// A network that has been asked about classes may be asked about shares, and again about classes.
-TEST(NetTest, SharesThatAreAllOfOneClassAreThatClass) {
-  Trained net(BranchedNetwork(), 6);
-  const Samples samples(*net.net, 6);
-  const Sums expected = net.Step(samples.Slice(0, 6));
-  const std::vector<float> gradients = net.gradients;
-  const std::vector<float> weights = net.weights;
-  Fields fields = net.net->takes();
-  fields[0].type = NumberType::kFloat32;
-  fields[1] = {kLabelField, NumberType::kFloat32, {10}};
-  std::vector<float> shares(60);
-  for (int n = 0; n < 6; ++n) shares[n * 10 + samples.labels[n]] = 1;
-  const std::span<const std::byte> values[] = {std::as_bytes(std::span(samples.inputs)),
-                                               std::as_bytes(std::span(shares))};
-  ASSERT_TRUE(net.net->Connect(fields, {}).ok());
-  ASSERT_TRUE(net.net->Load({6, values}).ok());
-  net.backend->SetStep({});
-  net.net->Train();
-  const Sums found = net.TakeSums();
-  EXPECT_NEAR(found.loss_sum, expected.loss_sum, 1e-5);
-  EXPECT_EQ(found.correct, expected.correct);
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    ASSERT_NEAR(net.gradients[i], gradients[i], 1e-6f) << i;
-  }
-  shares[3] = 1.5f;
-  EXPECT_THAT(net.net->Load({6, values}).message(),
-              HasSubstr("of sample 0 of the minibatch must be"));
-  fields[1].extents = {9};
-  EXPECT_FALSE(net.net->Connect(fields, {}).ok());
-  net.Step(samples.Slice(0, 6));
-  EXPECT_EQ(net.gradients, gradients);
-}
-
-// Objects in lists, on every way in.
-TEST(NetTest, ListsOfObjectsAreTakenOrRefusedByTheirLengths) {
-  const model::Network network = ParseNetwork(R"(
-    name: "detector"
-    input { channels: 3 height: 8 width: 8 }
-    layers { name: "offsets" inputs: "input" convolution { outputs: 16 kernel: 3 pad: 1 } }
-    layers { name: "scores" inputs: "input" convolution { outputs: 12 kernel: 3 pad: 1 } }
-    layers { name: "loss" inputs: "offsets" inputs: "scores"
-             multibox { classes: 2 maps { step: 1 size: 3 next_size: 5 ratios: 2 } } })",
-                                              "detector")
-                                     .value();
-  Trained net(network, 2);
-  Fields fields = net.net->takes();
-  EXPECT_EQ(fields[1], (Field{kClassesField, NumberType::kInt32, {0}, FieldKind::kNumbers, true}));
-  EXPECT_EQ(fields[2],
-            (Field{kBoxesField, NumberType::kFloat32, {0, 4}, FieldKind::kNumbers, true}));
-  fields[0].type = NumberType::kFloat32;
-  const auto refusal = [&](const Fields& of) { return net.net->Connect(of, {}).message(); };
-  Fields other = fields;
-  other[1].extents = {3};
-  other[2].extents = {3, 5};
-  EXPECT_THAT(refusal(other), HasSubstr("of 3x4, that of the samples is 3x5"));
-  other = fields;
-  other[1].list = false;
-  EXPECT_THAT(refusal(other), HasSubstr("that is a list, that of the samples is none"));
-  EXPECT_THAT(refusal(fields), HasSubstr("room for no entry"));
-  fields[1].extents = {3};
-  fields[2].extents = {3, 4};
-  ASSERT_TRUE(net.net->Connect(fields, {}).ok());
-  const std::vector<float> inputs(2 * 192, 0.5f);
-  std::vector<int32_t> classes = {1, 0, 9, 1, 7, 7};  // behind the ends of the lists anything
-  const std::vector<Box> boxes(6, Box{1, 1, 5, 4});
-  std::vector<int32_t> counts = {2, 1};
-  const std::span<const std::byte> values[] = {std::as_bytes(std::span(inputs)),
-                                               std::as_bytes(std::span(classes)),
-                                               std::as_bytes(std::span(boxes))};
-  const auto load = [&] {
-    const std::span<const int32_t> lengths[] = {{}, counts, counts};
-    return net.net->Load({2, values, lengths});
-  };
-  ASSERT_TRUE(load().ok()) << load().message();
-  net.backend->SetStep({});
-  net.net->Train();
-  EXPECT_GT(net.net->TakeSums().value()[0], 0);
-  classes[3] = 2;
-  EXPECT_THAT(load().message(),
-              HasSubstr("classes 2 of sample 1 of the minibatch is outside the 2"));
-  classes[3] = 1;
-  counts = {2, 4};
-  EXPECT_THAT(load().message(), HasSubstr("at most 3 entries in a sample, not 4"));
-  counts = {2};
-  EXPECT_THAT(load().message(), HasSubstr("has 2 lengths, not 1"));
-  EXPECT_THAT(net.net->Load({2, values}).message(), HasSubstr("has 2 lengths, not 0"));
-}
-
-// A mask in bytes is a target of classes.
-TEST(NetTest, BytesAreTakenAsClasses) {
-  const model::Network network = ParseNetwork(R"(
-    name: "segments"
-    input { channels: 1 height: 2 width: 3 }
-    layers { name: "scores" convolution { outputs: 3 kernel: 1 } }
-    layers { name: "loss" targets: "mask" softmax_cross_entropy {} })",
-                                              "segments")
-                                     .value();
-  Trained net(network, 1);
-  Fields fields = net.net->takes();
-  EXPECT_EQ(fields[1], (Field{"mask", NumberType::kInt32, {2, 3}}));
-  const std::vector<uint8_t> image = {10, 20, 30, 40, 50, 60};
-  std::vector<uint8_t> bytes = {0, 1, 2, 0, 1, 2};
-  const std::vector<int32_t> integers = {0, 1, 2, 0, 1, 2};
-  std::vector<double> sums[2];
-  for (const bool as_bytes : {false, true}) {
-    fields[1].type = as_bytes ? NumberType::kUint8 : NumberType::kInt32;
-    ASSERT_TRUE(net.net->Connect(fields, {}).ok());
-    const std::span<const std::byte> values[] = {
-        std::as_bytes(std::span(image)),
-        as_bytes ? std::as_bytes(std::span(bytes)) : std::as_bytes(std::span(integers))};
-    ASSERT_TRUE(net.net->Load({1, values}).ok());
-    net.net->Evaluate();
-    sums[as_bytes ? 1 : 0] = net.net->TakeSums().value();
-  }
-  EXPECT_EQ(sums[0], sums[1]);
-  bytes[4] = 3;
-  const std::span<const std::byte> values[] = {std::as_bytes(std::span(image)),
-                                               std::as_bytes(std::span(bytes))};
-  EXPECT_THAT(net.net->Load({1, values}).message(), HasSubstr("outside the 3 classes"));
-}
-
-// Numbers as labels, on every way in and out.
-TEST(NetTest, ANetworkOfNumbersLearnsThem) {
-  const model::Network network = ParseNetwork(R"(
-    name: "line" outputs: "fc" outputs: "mean"
-    input { channels: 3 height: 4 width: 4 }
-    layers { name: "mean" global_average_pooling {} }
-    layers { name: "fc" fully_connected { outputs: 2 } }
-    layers { name: "loss" mean_squared_error {} })",
-                                              "line")
-                                     .value();
-  Trained net(network, 32);
-  EXPECT_EQ(net.net->classes(), 0);
-  Rng rng(5, RngPurpose::kTest);
-  std::vector<float> inputs(32 * 48), labels, means;
-  for (float& x : inputs) x = rng.NextUniform(-1, 1);
-  for (int n = 0; n < 32; ++n) {
-    for (int c = 0; c < 3; ++c) {
-      means.push_back(std::accumulate(inputs.begin() + n * 48 + c * 16,
-                                      inputs.begin() + n * 48 + c * 16 + 16, 0.0f) /
-                      16);
-    }
-    const float* const mean = means.data() + n * 3;
-    labels.insert(labels.end(), {3 * mean[0] - mean[1] + 1, mean[2] * 2 - 0.5f});
-  }
-  Fields fields = net.net->takes();
-  EXPECT_EQ(fields[1], (Field{kLabelField, NumberType::kFloat32, {2}}));
-  fields[0].type = NumberType::kFloat32;
-  ASSERT_TRUE(net.net->Connect(fields, {}).ok());
-  const std::span<const std::byte> values[] = {std::as_bytes(std::span(inputs)),
-                                               std::as_bytes(std::span(labels))};
-  std::vector<double> sums;
-  for (int step = 0; step < 2000; ++step) {
-    ASSERT_TRUE(net.net->Load({32, values}).ok());
-    net.backend->SetStep({});
-    net.net->Train();
-    sums = net.net->TakeSums().value();
-    net.Descend(1.0f);
-  }
-  EXPECT_LT(sums[0] / 32, 1e-5);
-  EXPECT_LT(sums[1] / 32, 4e-3) << "the mean absolute error";
-  std::vector<float> found(64), pooled(96);
-  ASSERT_TRUE(net.net->Predict(0, found).ok());
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], labels[i], 0.02f);
-  ASSERT_TRUE(net.net->Predict(1, pooled).ok());
-  for (size_t i = 0; i < pooled.size(); ++i) EXPECT_NEAR(pooled[i], means[i], 1e-5f);
-}
-
 TEST_P(AnyNetTest, AStagesGradientsAreFinalWhenItIsTold) {
-  Trained small(GetParam()(), 6);
-  const Samples samples(*small.net, 6);
+  TrainedNet small(GetParam()(), 6);
+  const NetSamples samples(*small.net, 6);
   const std::vector<Range> stages = small.net->gradient_stages();
   std::vector<int> tensors;
   for (const Range& stage : stages) {
@@ -507,8 +268,8 @@ TEST_P(AnyNetTest, AStagesGradientsAreFinalWhenItIsTold) {
 }
 
 TEST_P(AnyNetTest, GradientsAreOverwrittenAndTheRestIsLeftAlone) {
-  Trained net(GetParam()(), 8);
-  const Samples samples(*net.net, 8);
+  TrainedNet net(GetParam()(), 8);
+  const NetSamples samples(*net.net, 8);
   net.Step(samples.Slice(0, 8));
   const std::vector<float> expected = net.gradients;
   const Range statistics = net.layout.segment(Segment::kStatistics);
@@ -559,9 +320,9 @@ model::Network NetworkAround(bool freeze) {
 
 TEST(NetTest, FrozenLayersPassGradientsOnAndGetNone) {
   for (const int batch : {3, 21}) {
-    Trained open(NetworkAround(false), batch);
-    Trained frozen(NetworkAround(true), batch);
-    const Samples samples(*open.net, batch);
+    TrainedNet open(NetworkAround(false), batch);
+    TrainedNet frozen(NetworkAround(true), batch);
+    const NetSamples samples(*open.net, batch);
     std::fill(frozen.gradients.begin(), frozen.gradients.end(), 5.0f);
     EXPECT_EQ(frozen.Step(samples.Slice(0, batch)).loss_sum,
               open.Step(samples.Slice(0, batch)).loss_sum);
@@ -583,7 +344,7 @@ TEST(NetTest, FrozenLayersPassGradientsOnAndGetNone) {
 }
 
 TEST(NetTest, AFrozenBatchNormalisationTrainsByItsRunningStatistics) {
-  Trained net(Parsed(R"(
+  TrainedNet net(Parsed(R"(
     name: "n"
     input { channels: 2 height: 5 width: 5 }
     layers { name: "conv" convolution { outputs: 5 kernel: 3 } }
@@ -591,14 +352,14 @@ TEST(NetTest, AFrozenBatchNormalisationTrainsByItsRunningStatistics) {
     layers { name: "tanh" tanh {} }
     layers { name: "fc" fully_connected { outputs: 4 } }
     layers { name: "loss" softmax_cross_entropy {} })"),
-              12);
-  const Samples samples(*net.net, 12);
+                 12);
+  const NetSamples samples(*net.net, 12);
   const Range statistics = net.layout.segment(Segment::kStatistics);
   for (int64_t i = statistics.begin; i < statistics.end; ++i) {
     net.weights[i] += 0.1f * static_cast<float>(i - statistics.begin);
   }
   const std::vector<float> start = net.weights;
-  const Sums trained = net.Step(samples.Slice(0, 12));
+  const LossSums trained = net.Step(samples.Slice(0, 12));
   EXPECT_EQ(net.weights, start);
   EXPECT_EQ(net.Evaluate(samples.Slice(0, 12)).loss_sum, trained.loss_sum);
   // The gradients of the layer before it are those of the evaluated loss.
@@ -615,9 +376,9 @@ TEST(NetTest, AFrozenBatchNormalisationTrainsByItsRunningStatistics) {
 }
 
 TEST(NetTest, InitialWeightsFollowSeedAndNames) {
-  const Trained one(SmallNetwork(), 1);
-  const Trained same(SmallNetwork(), 64);
-  const Trained other(SmallNetwork(), 1, 1, 2);
+  const TrainedNet one(SmallNetwork(), 1);
+  const TrainedNet same(SmallNetwork(), 64);
+  const TrainedNet other(SmallNetwork(), 1, 1, 2);
   EXPECT_EQ(one.weights, same.weights);
   EXPECT_NE(one.weights, other.weights);
   for (int64_t i = 0; i < one.layout.size(); ++i) {
@@ -628,8 +389,8 @@ TEST(NetTest, InitialWeightsFollowSeedAndNames) {
 }
 
 TEST(NetTest, RunningStatisticsMoveInTrainingOnly) {
-  Trained net(SmallNetwork(), 16);
-  const Samples samples(*net.net, 16);
+  TrainedNet net(SmallNetwork(), 16);
+  const NetSamples samples(*net.net, 16);
   const Range statistics = net.layout.segment(Segment::kStatistics);
   ASSERT_EQ(statistics.size(), 10);
   const std::vector<float> start = net.weights;
@@ -651,18 +412,18 @@ TEST(NetTest, RunningStatisticsSettleOnTheMinibatchs) {
     layers { name: "loss" softmax_cross_entropy {} })",
                                                 "n");
   ASSERT_TRUE(network.ok());
-  Trained net(*network, 21);
-  const Samples samples(*net.net, 21);
-  Sums trained;
+  TrainedNet net(*network, 21);
+  const NetSamples samples(*net.net, 21);
+  LossSums trained;
   for (int i = 0; i < 60; ++i) trained = net.Step(samples.Slice(0, 21));
-  const Sums used = net.Evaluate(samples.Slice(0, 21));
+  const LossSums used = net.Evaluate(samples.Slice(0, 21));
   EXPECT_NEAR(used.loss_sum, trained.loss_sum, 1e-4);
 }
 
 TEST_P(AnyNetTest, DropoutFollowsItsStreamsAndNothingElse) {
-  Trained here(GetParam()(), 8);
-  Trained elsewhere(GetParam()(), 32);  // has computed other partitions before
-  const Samples samples(*here.net, 8);
+  TrainedNet here(GetParam()(), 8);
+  TrainedNet elsewhere(GetParam()(), 32);  // has computed other partitions before
+  const NetSamples samples(*here.net, 8);
   const StepStreams streams = {5, 3, 100, 17};
   for (uint64_t partition = 0; partition < 3; ++partition) {
     elsewhere.Step(samples.Slice(0, 8), {5, partition, 99, 17});
@@ -686,7 +447,7 @@ TEST(NetTest, TwoDropoutLayersDrawDifferentMasks) {
     layers { name: "loss" softmax_cross_entropy {} })",
                                                 "n");
   ASSERT_TRUE(network.ok());
-  Trained net(*network, 1);
+  TrainedNet net(*network, 1);
   const std::vector<float> ones(200, 1.0f);
   const std::vector<int32_t> label = {0};
   net.Step({1, ones, label});
@@ -697,8 +458,8 @@ TEST(NetTest, TwoDropoutLayersDrawDifferentMasks) {
 }
 
 TEST(NetTest, BadBatchesAreRefusedAndChangeNothing) {
-  Trained net(SmallNetwork(), 4);
-  const Samples samples(*net.net, 8);
+  TrainedNet net(SmallNetwork(), 4);
+  const NetSamples samples(*net.net, 8);
   const std::vector<float> weights = net.weights;
   const std::vector<int32_t> high = {0, 4};
   const std::vector<int32_t> low = {-1, 0};
@@ -718,8 +479,8 @@ TEST(NetTest, BadBatchesAreRefusedAndChangeNothing) {
 }
 
 TEST(NetTest, AnotherNetworksLayoutIsRefused) {
-  Trained small(SmallNetwork(), 4);
-  Trained lenet(Zoo("mnist_lenet"), 4);
+  TrainedNet small(SmallNetwork(), 4);
+  TrainedNet lenet(Zoo("mnist_lenet"), 4);
   const Status status = small.net->Bind(lenet.layout, lenet.weights.data(), lenet.gradients.data());
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("conv"));
