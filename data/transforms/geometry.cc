@@ -204,7 +204,7 @@ void PendingMoves::Apply(const Transform& transform, const SampleKey& key) {
     boxes_.resize(sample_->extents(moved.boxes)[0]);
     const std::span<const std::byte> bytes = sample_->field(moved.boxes);
     CHECK_EQ(bytes.size(), boxes_.size() * sizeof(Box));
-    std::memcpy(boxes_.data(), bytes.data(), bytes.size());
+    if (!boxes_.empty()) std::memcpy(boxes_.data(), bytes.data(), bytes.size());
   }
   const GeometricMap map = geometric->MapOf(key, {size, boxes_});
   if (map.IsIdentity(size)) return;
