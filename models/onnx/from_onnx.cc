@@ -580,6 +580,7 @@ class OnnxImporter {
       const std::vector<float>& these = *a.tensors[i].elements.floats;
       const std::vector<float>& those = *b.tensors[i].elements.floats;
       if (these.size() != those.size()) return false;
+      if (these.empty()) continue;
       if (std::memcmp(these.data(), those.data(), these.size() * sizeof(float)) != 0) return false;
     }
     return true;
