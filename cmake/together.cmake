@@ -1,4 +1,4 @@
-# Unity builds: the presets of the scripts compile a dozen sources of a target at a time
+# Unity builds: the presets of the scripts compile two dozen sources of a target at a time
 # (CMAKE_UNITY_BUILD), which takes a third of the time; `develop` and `debug` compile each source alone, so
 # that a change costs the compilation of one file. cmake/compile_alone.py checks in `./test.sh --all` that
 # each source includes the headers it uses.
