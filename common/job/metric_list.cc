@@ -105,6 +105,14 @@ std::optional<PrecisionFormula> PrecisionOf(const Metric& metric) {
 
 }  // namespace
 
+std::vector<std::string> MetricList::NamesOfEvaluations() const {
+  std::vector<std::string> names;
+  for (const Metric& metric : metrics()) {
+    if (PrecisionOf(metric)) names.push_back(metric.name);
+  }
+  return names;
+}
+
 void MetricList::Settle(MetricSums* sums) const {
   for (const Metric& metric : metrics()) {
     const std::optional<PrecisionFormula> formula = PrecisionOf(metric);

@@ -74,6 +74,8 @@ class MetricList {
   const Metric* Find(std::string_view name) const;
   // "loss, accuracy"; "none" if there are none.
   std::string Names() const;
+  // Names of the metrics that only evaluations have: precisions.
+  std::vector<std::string> NamesOfEvaluations() const;
 
   // Sets the sums of precisions from the counts of detections, which go; to be called once all
   // parts of an evaluation were added.

@@ -109,15 +109,23 @@ struct Column {
   size_t expendable = 0;  // priority for removal if there is no room; 0: never
 };
 
-// The column pairs after the second metric are expendable.
+// Expendable are all columns but those of the first metric and the next one: the first that only
+// evaluations have, or else the second of training.
 std::vector<Column> AllColumns(const EpochResult& result) {
   std::vector<Column> columns = {{std::string(figure::kEpoch), result.epoch}};
   const size_t metrics = result.figures.size();
+  const size_t evaluated = result.evaluated.size();
+  const size_t kept = evaluated > 0 ? 1 : 2;
   for (size_t i = 0; i < metrics; ++i) {
     const MetricFigure& figure = result.figures[i];
-    columns.push_back({MainFigure(figure.name), figure.value, i < 2 ? 0 : metrics + i});
+    const size_t order = i < kept ? 0 : evaluated + i;
+    columns.push_back({MainFigure(figure.name), figure.value, order == 0 ? 0 : order + metrics});
     columns.push_back(
-        {ValidationFigure(figure.name), FindFigure(result.validation, figure.name), i < 2 ? 0 : i});
+        {ValidationFigure(figure.name), FindFigure(result.validation, figure.name), order});
+  }
+  for (size_t i = 0; i < evaluated; ++i) {
+    const std::string& name = result.evaluated[i];
+    columns.push_back({ValidationFigure(name), FindFigure(result.validation, name), i});
   }
   columns.push_back({std::string(figure::kElapsedTime), result.elapsed_seconds});
   return columns;

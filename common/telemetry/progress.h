@@ -57,6 +57,7 @@ struct EpochResult {
   int64_t samples = 0;                   // trained until its end
   std::vector<MetricFigure> figures;     // of the epoch's training samples
   std::vector<MetricFigure> validation;  // empty if the epoch was not evaluated
+  std::vector<std::string> evaluated;    // metrics that only evaluations have, as map
   double elapsed_seconds = 0;
 };
 
@@ -69,10 +70,10 @@ std::string FormatProgressLine(const RoundProgress& progress);
 std::string FormatProgressBar(const RoundProgress& progress, int width);
 
 // ChainerMN's table (chainer.training.extensions.PrintReport): left-aligned columns of fixed width,
-// two blanks apart, six digits, blank without a value. Each metric has two columns; `result`
-// defines the metrics. If the table exceeds `width` (0: unlimited), validation names take two
-// lines, so that 80 columns hold two metrics; further columns that do not fit are left out, the
-// last metric's first, and training before validation.
+// two blanks apart, six digits, blank without a value. Each metric of training has two columns,
+// each that only evaluations have one; `result` defines the metrics. If the table exceeds `width`
+// (0: unlimited), validation names take two lines, so that 80 columns hold two metrics; further
+// columns that do not fit are left out, the last metric's first, and training before validation.
 std::string FormatEpochTableHeader(const EpochResult& result, int width = 0);
 std::string FormatEpochTableRow(const EpochResult& result, int width = 0);
 

@@ -148,6 +148,7 @@ void JobRecorder::Record(const EpochEvaluatedAction& epoch, double elapsed_s) {
   result.samples = epoch.samples;
   result.figures = epoch.metrics.FiguresOf(epoch.train);
   result.validation = epoch.metrics.FiguresOf(epoch.validation);
+  result.evaluated = epoch.metrics.NamesOfEvaluations();
   if (const auto headline = epoch.metrics.Headline(epoch.validation)) last_ = headline;
   result.elapsed_seconds = elapsed_s;
   recorder_->Record(result);

@@ -180,6 +180,24 @@ TEST(ProgressTest, TableLeavesOutFurtherMetricsOnlyWhereTheTerminalIsTooNarrow) 
   EXPECT_THAT(FormatEpochTableHeader(result, 80), Not(HasSubstr("perplexity")));
 }
 
+// Training has no figure of them: each has one column, also in epochs that are not evaluated.
+TEST(ProgressTest, MetricsOfEvaluationsStandInTheTableBeforeFurtherOnesOfTraining) {
+  EpochResult result;
+  result.figures = {{"loss", 3}, {"offset_loss", 1}};
+  result.evaluated = {"map", "map_11"};
+  const std::string header = FormatEpochTableHeader(result);
+  EXPECT_THAT(header, HasSubstr("validation/main/offset_loss  validation/main/map  "
+                                "validation/main/map_11  elapsed_time"));
+  result.validation = {{"loss", 2}, {"offset_loss", 0.5}, {"map", 0.75}, {"map_11", 0.5}};
+  EXPECT_EQ(FormatEpochTableHeader(result), header);
+  EXPECT_EQ(FormatEpochTableHeader(result, 80) + "\n" + FormatEpochTableRow(result, 80),
+            "                        validation  validation  validation\n"
+            "epoch       main/loss   /main/loss  /main/map   /main/map_11  elapsed_time\n"
+            "1           3           2           0.75        0.5           0");
+  EXPECT_THAT(FormatEpochTableHeader(result, 70), Not(HasSubstr("map_11")));
+  EXPECT_THAT(FormatEpochTableHeader(result, 70), HasSubstr("/main/map"));
+}
+
 TEST(ProgressTest, TheLineNamesEveryMetricAndGivesTheFurtherOnesUpFirst) {
   RoundProgress progress = SomeProgress();
   progress.figures.push_back({"top5_accuracy", 0.99});
