@@ -74,7 +74,6 @@ void ClearInitialisers(google::protobuf::Message* message) {
 // The settings of a layer that affect a trained network.
 void ClearTraining(model::Layer* layer) {
   layer->clear_loss_weight();
-  ClearFactors(layer);
   if (layer->has_dropout()) layer->mutable_dropout()->Clear();
   if (layer->has_attention()) layer->mutable_attention()->clear_dropout();
   if (layer->has_softmax_cross_entropy()) layer->mutable_softmax_cross_entropy()->Clear();
@@ -90,6 +89,7 @@ void KeepWhatCounts(NetworkUse use, model::Network* network) {
   if (use == NetworkUse::kJob) return;
   ClearInitialisers(network);
   if (use == NetworkUse::kTraining) return;
+  ClearFactors(network);
   for (model::Layer& layer : *network->mutable_layers()) ClearTraining(&layer);
 }
 
@@ -158,10 +158,22 @@ std::vector<SettingChange> NetworkChanges(const std::string& then_text, const st
   return changes;
 }
 
-void ClearFactors(model::Layer* layer) {
-  layer->clear_trainable();
-  layer->clear_learning_rate_factor();
-  layer->clear_weight_decay_factor();
+void ClearFactors(model::Network* network) {
+  const auto clear = [](model::TensorFactors* factors) {
+    factors->clear_learning_rate_factor();
+    if (factors->weight_decay_factor() > 0) {
+      factors->set_weight_decay_factor(1);
+    } else {
+      factors->clear_weight_decay_factor();
+    }
+  };
+  if (network->has_biases()) clear(network->mutable_biases());
+  if (network->has_scales()) clear(network->mutable_scales());
+  for (model::Layer& layer : *network->mutable_layers()) {
+    layer.clear_trainable();
+    layer.clear_learning_rate_factor();
+    layer.clear_weight_decay_factor();
+  }
 }
 
 }  // namespace kumo

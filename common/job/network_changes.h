@@ -22,8 +22,9 @@ enum class NetworkUse { kJob, kTraining, kUse };
 std::vector<SettingChange> NetworkChanges(const std::string& then, const std::string& now,
                                           NetworkUse use);
 
-// Removes the settings of a layer's training that its trained weights do not depend on: trainable,
-// learning_rate_factor, weight_decay_factor.
-void ClearFactors(model::Layer* layer);
+// Removes the settings of training that trained weights do not depend on: trainable, and all
+// factors. Whether biases and scales decay stays, since decayed tensors lie together
+// (ParameterLayout).
+void ClearFactors(model::Network* network);
 
 }  // namespace kumo

@@ -162,18 +162,47 @@ Result<StepFactors> FactorsOf(const model::Layer& layer) {
   return factors;
 }
 
+// The factors of a kind of tensors in all layers. Layers are frozen whole, so that the rate is not
+// 0.
+Result<StepFactors> FactorsOfAll(const char* field, const model::TensorFactors& given) {
+  StepFactors factors = {.rate = 1, .decay = given.weight_decay_factor()};
+  if (given.has_learning_rate_factor()) factors.rate = given.learning_rate_factor();
+  KUMO_RETURN_IF_ERROR(CheckFactor("learning_rate_factor", factors.rate).WithContext(field));
+  KUMO_RETURN_IF_ERROR(CheckFactor("weight_decay_factor", factors.decay).WithContext(field));
+  if (factors.frozen()) {
+    return InvalidArgument(std::string(field) +
+                           ": learning_rate_factor must be above 0; layers are frozen whole, with "
+                           "trainable: false");
+  }
+  return factors;
+}
+
+// Factors of all tensors of a kind, in all layers.
+struct KindFactors {
+  StepFactors biases = {.decay = 0};
+  StepFactors scales = {.decay = 0};
+
+  StepFactors Of(TensorKind kind) const {
+    if (kind == TensorKind::kBias) return biases;
+    return kind == TensorKind::kScale ? scales : StepFactors();
+  }
+};
+
 // Gives each tensor its factors: all tensors are frozen, statistics too; otherwise the learning
 // rate is of those that are trained, and the weight decay of those that decay.
-Status SetFactors(const model::Layer& layer, const char* kind, std::vector<Parameter>* parameters) {
+Status SetFactors(const model::Layer& layer, const char* kind, const KindFactors& of_kinds,
+                  std::vector<Parameter>* parameters) {
   KUMO_ASSIGN_OR_RETURN(const StepFactors factors, FactorsOf(layer));
   bool decays = false;
   for (Parameter& parameter : *parameters) {
     TensorSpec& tensor = parameter.tensor;
+    const StepFactors of_kind = of_kinds.Of(parameter.kind);
     if (tensor.segment != Segment::kStatistics || factors.frozen()) {
-      tensor.factors.rate = factors.rate;
+      tensor.factors.rate = factors.rate * of_kind.rate;
     }
-    if (tensor.segment != Segment::kDecayed) continue;
-    tensor.factors.decay = factors.decay;
+    if (tensor.segment == Segment::kStatistics || of_kind.decay == 0) continue;
+    tensor.segment = Segment::kDecayed;
+    tensor.factors.decay = factors.frozen() ? 1 : factors.decay * of_kind.decay;
     decays = true;
   }
   if (decays || !layer.has_weight_decay_factor()) return OkStatus();
@@ -190,6 +219,8 @@ class GraphBuilder {
     graph_.name = network_.name();
     KUMO_RETURN_IF_ERROR(CheckName(network_.name()));
     KUMO_RETURN_IF_ERROR(AddInputs());
+    KUMO_ASSIGN_OR_RETURN(of_kinds_.biases, FactorsOfAll("biases", network_.biases()));
+    KUMO_ASSIGN_OR_RETURN(of_kinds_.scales, FactorsOfAll("scales", network_.scales()));
     KUMO_RETURN_IF_ERROR(
         CheckRange("the number of layers", network_.layers_size(), 2, kMostLayers));
     for (int i = 0; i < network_.layers_size(); ++i) {
@@ -319,7 +350,7 @@ class GraphBuilder {
     node.inputs = inputs;
     if (plan.parameters.empty()) KUMO_RETURN_IF_ERROR(CheckNoTrainingField(layer, kind->name));
     if (layer.tensors_of().empty()) {
-      KUMO_RETURN_IF_ERROR(SetFactors(layer, kind->name, &plan.parameters));
+      KUMO_RETURN_IF_ERROR(SetFactors(layer, kind->name, of_kinds_, &plan.parameters));
       for (Parameter& parameter : plan.parameters) {
         node.parameters.push_back(static_cast<int>(graph_.parameters.size()));
         graph_.parameters.push_back(std::move(parameter));
@@ -480,6 +511,7 @@ class GraphBuilder {
 
   const model::Network& network_;
   Graph graph_;
+  KindFactors of_kinds_;
   std::map<std::string, int> outputs_;  // values, by the names of inputs and layers; losses' none
   std::set<int> read_;                  // values that a layer reads
   int last_ = 0;                        // the output of the layer before

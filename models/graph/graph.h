@@ -25,7 +25,16 @@
 
 namespace kumo {
 
+// What a tensor is to its layer.
+enum class TensorKind {
+  kWeight,
+  kBias,
+  kScale,      // or the shift, of a normalisation
+  kStatistic,  // running mean or variance
+};
+
 struct Parameter {
+  TensorKind kind = TensorKind::kWeight;
   TensorSpec tensor;
   model::Initialiser initialiser;
   Fans fans;

@@ -70,17 +70,37 @@ Status CheckSamePlane(const LayerInput& input) {
   return OkStatus();
 }
 
+namespace {
+
+Segment SegmentOf(TensorKind kind) {
+  switch (kind) {
+    case TensorKind::kWeight:
+      return Segment::kDecayed;
+    case TensorKind::kBias:
+    case TensorKind::kScale:
+      return Segment::kUndecayed;
+    case TensorKind::kStatistic:
+      break;
+  }
+  return Segment::kStatistics;
+}
+
+}  // namespace
+
 Parameter MakeParameter(const std::string& layer, const char* tensor, std::vector<int64_t> shape,
-                        Segment segment, const model::Initialiser& initialiser,
+                        TensorKind kind, const model::Initialiser& initialiser,
                         const model::Initialiser& fallback, Fans fans) {
   const bool given = initialiser.kind_case() != model::Initialiser::KIND_NOT_SET;
-  return {{layer + "." + tensor, std::move(shape), segment}, given ? initialiser : fallback, fans};
+  return {kind,
+          {layer + "." + tensor, std::move(shape), SegmentOf(kind)},
+          given ? initialiser : fallback,
+          fans};
 }
 
 void AddConstant(const LayerInput& input, const char* tensor, std::vector<int64_t> shape,
-                 Segment segment, float start, LayerPlan* plan) {
-  plan->parameters.push_back(MakeParameter(input.layer.name(), tensor, std::move(shape), segment,
-                                           {}, ConstantInitialiser(start), {}));
+                 TensorKind kind, float start, LayerPlan* plan) {
+  plan->parameters.push_back(MakeParameter(input.layer.name(), tensor, std::move(shape), kind, {},
+                                           ConstantInitialiser(start), {}));
 }
 
 LayerPlan PlanOfSameShape(const LayerInput& input, OpSpec spec, std::string detail) {

@@ -73,12 +73,12 @@ std::string RatioText(float ratio);
 
 // A tensor "layer.tensor" with `initialiser`, or with `fallback` if `initialiser` is empty.
 Parameter MakeParameter(const std::string& layer, const char* tensor, std::vector<int64_t> shape,
-                        Segment segment, const model::Initialiser& initialiser,
+                        TensorKind kind, const model::Initialiser& initialiser,
                         const model::Initialiser& fallback, Fans fans);
 
 // Adds a tensor "layer.tensor" whose elements all begin as `start`.
 void AddConstant(const LayerInput& input, const char* tensor, std::vector<int64_t> shape,
-                 Segment segment, float start, LayerPlan* plan);
+                 TensorKind kind, float start, LayerPlan* plan);
 
 // A plan without parameters whose output has the shape of the first input.
 LayerPlan PlanOfSameShape(const LayerInput& input, OpSpec spec, std::string detail = "");

@@ -46,6 +46,7 @@ std::vector<std::string> NamesIn(const std::string& chapter) {
 const Descriptor* MessageOf(const NetworksSection& section) {
   if (section.chapter == "The file") {
     if (section.name == "network") return model::Network::descriptor();
+    if (section.name == "factors") return model::TensorFactors::descriptor();
     if (section.name == "input") return model::Input::descriptor();
     return section.name == "layer" ? model::Layer::descriptor() : nullptr;
   }
@@ -77,7 +78,9 @@ model::Network ExampleOf(const NetworksSection& section) {
   const NetworksSection& used = section.chapter == "The file" ? Page().front() : section;
   Result<model::Network> network = ParseNetwork(used.network(), "docs/networks.md " + used.name);
   EXPECT_TRUE(network.ok()) << network.status().message();
-  return network.ok() ? *network : model::Network();
+  if (!network.ok()) return model::Network();
+  if (MessageOf(section) == model::TensorFactors::descriptor()) network->mutable_biases();
+  return *network;
 }
 
 void CollectMessages(const Descriptor* wanted, Message* in, std::vector<Message*>* found) {
@@ -156,7 +159,7 @@ TEST(NetworksPage, HasEveryLayerLossAndInitialiserAndNoOther) {
   EXPECT_THAT(NamesIn("Layers"), ElementsAreArray(layers));
   EXPECT_THAT(NamesIn("Losses"), ElementsAreArray(losses));
   EXPECT_THAT(NamesIn("Initialisers"), ElementsAreArray(initialisers));
-  EXPECT_THAT(NamesIn("The file"), testing::ElementsAre("network", "input", "layer"));
+  EXPECT_THAT(NamesIn("The file"), testing::ElementsAre("network", "factors", "input", "layer"));
 }
 
 TEST(NetworksPage, TablesHaveEveryFieldAndNoOther) {

@@ -105,7 +105,7 @@ Result<model::Network> NetworkOf(const StoredModel& model) {
           ? LoadNetwork(model.experiment.network.file, VocabularyOf(model.manifest))
           : ParseNetwork(said, "the network of checkpoint " + model.checkpoint);
   if (!network.ok()) return network.status();
-  for (model::Layer& layer : *network->mutable_layers()) ClearFactors(&layer);
+  ClearFactors(&*network);
   KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(*network));
   KUMO_ASSIGN_OR_RETURN(const ParameterLayout layout, ParameterLayout::Make(graph.tensors()));
   if (layout.fingerprint() == model.layout.fingerprint()) {

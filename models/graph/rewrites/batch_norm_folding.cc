@@ -35,6 +35,7 @@ bool AreItsOwn(const Graph& graph, const Node& node) {
 void AddBias(Node* node, Graph* graph, Tensors* tensors) {
   const TensorSpec& weight = graph->parameters[node->parameters[0]].tensor;
   Parameter bias;
+  bias.kind = TensorKind::kBias;
   bias.tensor = {node->name + ".bias", {weight.shape[0]}, Segment::kUndecayed};
   tensors->emplace_back(weight.shape[0], 0.0f);
   node->parameters.push_back(static_cast<int>(graph->parameters.size()));

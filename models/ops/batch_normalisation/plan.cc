@@ -20,10 +20,10 @@ Result<LayerPlan> PlanBatchNormalisation(const LayerInput& input) {
 
   LayerPlan plan = PlanOfSameShape(input, spec);
   const int64_t channels = spec.shape.channels();
-  AddConstant(input, "scale", {channels}, Segment::kUndecayed, 1, &plan);
-  AddConstant(input, "shift", {channels}, Segment::kUndecayed, 0, &plan);
-  AddConstant(input, "running_mean", {channels}, Segment::kStatistics, 0, &plan);
-  AddConstant(input, "running_variance", {channels}, Segment::kStatistics, 1, &plan);
+  AddConstant(input, "scale", {channels}, TensorKind::kScale, 1, &plan);
+  AddConstant(input, "shift", {channels}, TensorKind::kScale, 0, &plan);
+  AddConstant(input, "running_mean", {channels}, TensorKind::kStatistic, 0, &plan);
+  AddConstant(input, "running_variance", {channels}, TensorKind::kStatistic, 1, &plan);
   return plan;
 }
 

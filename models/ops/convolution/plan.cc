@@ -44,9 +44,9 @@ Result<LayerPlan> PlanConvolution(const LayerInput& input) {
   plan.detail = WindowText(spec);
   plan.parameters.push_back(
       MakeParameter(name, "weight", {spec.outputs, channels, spec.kernel_height, spec.kernel_width},
-                    Segment::kDecayed, settings.weight(), LeCunNormalInitialiser(), fans));
+                    TensorKind::kWeight, settings.weight(), LeCunNormalInitialiser(), fans));
   if (spec.bias) {
-    plan.parameters.push_back(MakeParameter(name, "bias", {spec.outputs}, Segment::kUndecayed,
+    plan.parameters.push_back(MakeParameter(name, "bias", {spec.outputs}, TensorKind::kBias,
                                             settings.bias(), ConstantInitialiser(0), fans));
   }
   return plan;

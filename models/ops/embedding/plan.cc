@@ -17,9 +17,9 @@ Result<LayerPlan> PlanEmbedding(const LayerInput& input) {
   plan.spec = spec;
   plan.output = spec.output();
   plan.detail = "of " + std::to_string(spec.vocabulary);
-  plan.parameters.push_back(
-      MakeParameter(input.layer.name(), "weight", {spec.vocabulary, spec.outputs},
-                    Segment::kDecayed, settings.weight(), NormalInitialiser(1), {1, spec.outputs}));
+  plan.parameters.push_back(MakeParameter(
+      input.layer.name(), "weight", {spec.vocabulary, spec.outputs}, TensorKind::kWeight,
+      settings.weight(), NormalInitialiser(1), {1, spec.outputs}));
   return plan;
 }
 

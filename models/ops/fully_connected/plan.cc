@@ -27,10 +27,11 @@ Result<LayerPlan> PlanFullyConnected(const LayerInput& input) {
   plan.spec = spec;
   plan.output = per_position ? input.shape().WithChannels(spec.outputs) : Shape{spec.outputs};
   if (per_position) plan.detail = "per position";
-  plan.parameters.push_back(MakeParameter(name, "weight", {spec.outputs, inputs}, Segment::kDecayed,
-                                          settings.weight(), LeCunNormalInitialiser(), fans));
+  plan.parameters.push_back(MakeParameter(name, "weight", {spec.outputs, inputs},
+                                          TensorKind::kWeight, settings.weight(),
+                                          LeCunNormalInitialiser(), fans));
   if (spec.bias) {
-    plan.parameters.push_back(MakeParameter(name, "bias", {spec.outputs}, Segment::kUndecayed,
+    plan.parameters.push_back(MakeParameter(name, "bias", {spec.outputs}, TensorKind::kBias,
                                             settings.bias(), ConstantInitialiser(0), fans));
   }
   return plan;

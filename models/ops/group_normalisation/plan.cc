@@ -25,8 +25,8 @@ Result<LayerPlan> PlanGroupNormalisation(const LayerInput& input) {
   if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
 
   LayerPlan plan = PlanOfSameShape(input, spec, "groups " + std::to_string(spec.groups));
-  AddConstant(input, "scale", {channels}, Segment::kUndecayed, 1, &plan);
-  AddConstant(input, "shift", {channels}, Segment::kUndecayed, 0, &plan);
+  AddConstant(input, "scale", {channels}, TensorKind::kScale, 1, &plan);
+  AddConstant(input, "shift", {channels}, TensorKind::kScale, 0, &plan);
   return plan;
 }
 

@@ -21,7 +21,7 @@ Result<LayerPlan> PlanL2Normalisation(const LayerInput& input) {
 
   LayerPlan plan = PlanOfSameShape(input, spec);
   const float start = settings.scale() == 0.0f ? 20.0f : settings.scale();
-  AddConstant(input, "scale", {spec.shape.channels()}, Segment::kUndecayed, start, &plan);
+  AddConstant(input, "scale", {spec.shape.channels()}, TensorKind::kScale, start, &plan);
   return plan;
 }
 

@@ -20,8 +20,8 @@ Result<LayerPlan> PlanPerPosition(const LayerInput& input) {
   if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
   LayerPlan plan = PlanOfSameShape(input, spec, "per position");
   const int64_t channels = spec.shape.channels();
-  AddConstant(input, "scale", {channels}, Segment::kUndecayed, 1, &plan);
-  if (spec.shift) AddConstant(input, "shift", {channels}, Segment::kUndecayed, 0, &plan);
+  AddConstant(input, "scale", {channels}, TensorKind::kScale, 1, &plan);
+  if (spec.shift) AddConstant(input, "shift", {channels}, TensorKind::kScale, 0, &plan);
   return plan;
 }
 
@@ -40,8 +40,8 @@ Result<LayerPlan> PlanLayerNormalisation(const LayerInput& input) {
   if (settings.epsilon() > 0.0f) spec.epsilon = settings.epsilon();
 
   LayerPlan plan = PlanOfSameShape(input, spec);
-  AddConstant(input, "scale", shape.extents(), Segment::kUndecayed, 1, &plan);
-  AddConstant(input, "shift", shape.extents(), Segment::kUndecayed, 0, &plan);
+  AddConstant(input, "scale", shape.extents(), TensorKind::kScale, 1, &plan);
+  AddConstant(input, "shift", shape.extents(), TensorKind::kScale, 0, &plan);
   return plan;
 }
 

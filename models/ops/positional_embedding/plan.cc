@@ -11,7 +11,7 @@ Result<LayerPlan> PlanPositionalEmbedding(const LayerInput& input) {
   const Shape& shape = input.shape();
   LayerPlan plan = PlanOfSameShape(input, PositionalEmbeddingSpec{shape});
   plan.parameters.push_back(MakeParameter(
-      input.layer.name(), "weight", {shape.plane(), shape.channels()}, Segment::kDecayed,
+      input.layer.name(), "weight", {shape.plane(), shape.channels()}, TensorKind::kWeight,
       settings.weight(), NormalInitialiser(1), {1, shape.channels()}));
   return plan;
 }

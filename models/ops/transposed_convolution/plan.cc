@@ -67,9 +67,9 @@ Result<LayerPlan> PlanTransposedConvolution(const LayerInput& input) {
   plan.parameters.push_back(MakeParameter(
       name, "weight",
       {channels, outputs / groups, convolution.kernel_height, convolution.kernel_width},
-      Segment::kDecayed, settings.weight(), LeCunNormalInitialiser(), fans));
+      TensorKind::kWeight, settings.weight(), LeCunNormalInitialiser(), fans));
   if (spec.bias) {
-    plan.parameters.push_back(MakeParameter(name, "bias", {outputs}, Segment::kUndecayed,
+    plan.parameters.push_back(MakeParameter(name, "bias", {outputs}, TensorKind::kBias,
                                             settings.bias(), ConstantInitialiser(0), fans));
   }
   return plan;

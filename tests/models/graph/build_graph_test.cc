@@ -169,6 +169,10 @@ TEST(BuildGraphTest, WhatCannotBeIsRefusedByFileLineAndName) {
        "weight_decay_factor: tensors that are not trained do not decay"},
       {"layers { name: \"b\" weight_decay_factor: 2 batch_normalisation {} }\n",
        "weight_decay_factor: weight decay leaves the tensors of a batch_normalisation alone"},
+      {"biases { weight_decay_factor: -1 }\n",
+       "biases: weight_decay_factor must be a number of at least 0, is -1"},
+      {"scales { learning_rate_factor: 0 }\n",
+       "scales: learning_rate_factor must be above 0; layers are frozen whole"},
   };
   for (const auto& [layers, message] : cases) {
     EXPECT_THAT(ErrorOf(layers), HasSubstr(message)) << layers;
@@ -201,6 +205,29 @@ TEST(BuildGraphTest, ALayersTensorsHaveItsFactors) {
     }
   }
   EXPECT_EQ(graph->frozen_parameters(), 4 + 2 * 32 + 2);
+}
+
+// SSD's factors: biases at twice the rate, and decay for scales too. A layer's factors multiply.
+TEST(BuildGraphTest, KindsOfTensorsHaveFactorsInAllLayers) {
+  const Result<Graph> graph = Build(
+      "biases { learning_rate_factor: 2 } scales { weight_decay_factor: 0.5 }\n"
+      "layers { name: \"a\" convolution { outputs: 2 kernel: 3 pad: 1 } }\n"
+      "layers { name: \"b\" learning_rate_factor: 3 weight_decay_factor: 4 batch_normalisation {} "
+      "}\n"
+      "layers { name: \"c\" trainable: false fully_connected { outputs: 2 } }\n");
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  std::vector<std::pair<Segment, StepFactors>> found;
+  for (const TensorSpec& tensor : graph->tensors()) {
+    found.emplace_back(tensor.segment, tensor.factors);
+  }
+  const auto of = [](Segment segment, float rate, float decay = 1) {
+    return std::pair(segment, StepFactors{rate, decay});
+  };
+  EXPECT_THAT(found, ElementsAre(of(Segment::kDecayed, 1), of(Segment::kUndecayed, 2),      // a
+                                 of(Segment::kDecayed, 3, 2), of(Segment::kDecayed, 3, 2),  // b
+                                 of(Segment::kStatistics, 1), of(Segment::kStatistics, 1),  //
+                                 of(Segment::kDecayed, 0), of(Segment::kUndecayed, 0),      // c
+                                 of(Segment::kDecayed, 1), of(Segment::kUndecayed, 2)));
 }
 
 std::string ErrorOfNetwork(const std::string& text) {

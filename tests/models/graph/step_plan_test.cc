@@ -59,7 +59,8 @@ void AddNode(Kind kind, const std::vector<int>& inputs, TestGraph* to) {
   node.outputs = {to->graph.AddValue(to->graph.values[inputs[0]].shape)};
   if (kind == Kind::kScale) {
     node.parameters = {static_cast<int>(to->graph.parameters.size())};
-    to->graph.parameters.push_back({{node.name, {1}, Segment::kDecayed}, {}, {}});
+    to->graph.parameters.push_back(
+        {TensorKind::kWeight, {node.name, {1}, Segment::kDecayed}, {}, {}});
   }
   to->graph.nodes.push_back(std::move(node));
   to->kinds.push_back(kind);
