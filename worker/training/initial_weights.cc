@@ -72,20 +72,35 @@ std::string Listed(const google::protobuf::RepeatedPtrField<std::string>& texts)
   return texts.size() > kShown ? text + ", ..." : text;
 }
 
-// Notes on settings that give the network other inputs than those for which its weights were
-// trained.
-void NoteOtherPixels(const checkpoint::Manifest& manifest, const Experiment& experiment,
+// Adds a note on a setting that gives the network other inputs than those for which its weights
+// were trained.
+void NoteOtherPixels(const std::string& key, const std::string& then, const std::string& now,
                      checkpoint::Origin* origin) {
-  if (manifest.experiment_text().empty()) return;  // not known
   const auto shown = [](const std::string& value) {
     return value.empty() ? std::string("empty") : Printable(value, 80);
   };
+  origin->add_notes("the weights were trained with " + key + " = " + shown(then) + ", here it is " +
+                    shown(now) + ": set it as there, unless other pixels are intended");
+}
+
+void NoteOtherPixels(const checkpoint::Manifest& manifest, const Experiment& experiment,
+                     checkpoint::Origin* origin) {
+  if (manifest.experiment_text().empty()) return;  // not known
   for (const SettingChange& change : SettingChanges(manifest.experiment_text(), experiment)) {
     const Option* const option = OptionTable::Shared().Find(change.key);
     if (option == nullptr || !option->Has(Effect::kPixels)) continue;
-    origin->add_notes("the weights were trained with " + change.key + " = " + shown(change.then) +
-                      ", here it is " + shown(change.now) +
-                      ": set it as there, unless other pixels are intended");
+    NoteOtherPixels(change.key, change.then, change.now, origin);
+  }
+}
+
+void NoteOtherPixels(const TensorNames& names, const Experiment& experiment,
+                     checkpoint::Origin* origin) {
+  for (const auto& [key, value] : names.pixels()) {
+    const Option* const option = OptionTable::Shared().Find(key);
+    Experiment there = experiment;
+    if (option == nullptr || !option->read(value, &there).ok()) continue;  // Read has checked it
+    const std::string then = option->write(there), now = option->write(experiment);
+    if (then != now) NoteOtherPixels(key, then, now, origin);
   }
 }
 
@@ -230,6 +245,7 @@ Result<checkpoint::Origin> TransferWeights(const Experiment& experiment,
     names = *std::move(read);
   }
   Transfer transfer(layout, names, weights);
+  NoteOtherPixels(names, experiment, &transfer.origin());
   const auto format = TensorFormatOf(network.initial_weights);
   if (format) return FromFile(network, *format, &transfer);
   return FromCheckpoint(experiment, layout, &transfer);
@@ -292,11 +308,16 @@ namespace {
 
 constexpr uint64_t kLongestFileMib = 16;
 
-// Parses one line: the source's name and the network's name. Both are empty for a blank line.
-Result<std::pair<std::string, std::string>> ParseLine(std::string_view line) {
+// A line of a file of names: "theirs = ours". Both are empty for a blank line.
+struct NamesLine {
+  std::string theirs;
+  std::string ours;
+};
+
+Result<NamesLine> ParseLine(std::string_view line) {
   line = Trimmed(line.substr(0, line.find('#')));
   if (line.ends_with('\r')) line = Trimmed(line.substr(0, line.size() - 1));
-  if (line.empty()) return std::pair<std::string, std::string>();
+  if (line.empty()) return NamesLine();
   const size_t equals = line.find('=');
   const std::string_view theirs = Trimmed(line.substr(0, equals));
   const std::string_view ours = equals == line.npos ? "" : Trimmed(line.substr(equals + 1));
@@ -304,7 +325,20 @@ Result<std::pair<std::string, std::string>> ParseLine(std::string_view line) {
     return InvalidArgument("expected `source name = network name`, got \"" + Printable(line) +
                            "\"");
   }
-  return std::pair<std::string, std::string>(theirs, ours);
+  return NamesLine{std::string(theirs), std::string(ours)};
+}
+
+constexpr std::string_view kPixels = "pixels ";
+
+// Checks a setting of the source's pixels.
+Status CheckPixels(const std::string& key, const std::string& value) {
+  const Option* const option = OptionTable::Shared().Find(key);
+  if (option == nullptr || !option->Has(Effect::kPixels)) {
+    return InvalidArgument("pixels: " + Printable(key) +
+                           " is no setting of pixels, such as data.mean");
+  }
+  Experiment scratch;
+  return option->read(value, &scratch).WithContext(key);
 }
 
 }  // namespace
@@ -322,14 +356,21 @@ Result<TensorNames> TensorNames::Read(const std::string& path, const ParameterLa
   const TensorNames own(layout);
   std::map<int, std::pair<std::string, int>> said;  // by tensor: name in the source, line
   std::map<std::string, int> lines;                 // by name in the source
+  std::vector<std::pair<std::string, std::string>> pixels;
   std::istringstream stream(*text);
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number) {
     const std::string place = path + ":" + std::to_string(number);
-    auto parsed = ParseLine(line);
+    const Result<NamesLine> parsed = ParseLine(line);
     if (!parsed.ok()) return parsed.status().WithContext(place);
     const auto& [theirs, ours] = *parsed;
     if (ours.empty()) continue;
+    if (theirs.starts_with(kPixels)) {
+      const std::string key(Trimmed(std::string_view(theirs).substr(kPixels.size())));
+      KUMO_RETURN_IF_ERROR(CheckPixels(key, ours).WithContext(place));
+      pixels.emplace_back(key, ours);
+      continue;
+    }
     const int tensor = own.Find(ours);
     if (tensor < 0) {
       return InvalidArgument(place + ": the network has no tensor " + Printable(ours) +
@@ -343,6 +384,7 @@ Result<TensorNames> TensorNames::Read(const std::string& path, const ParameterLa
                            std::to_string(is_new ? before->second : first->second.second));
   }
   TensorNames names = own;
+  names.pixels_ = std::move(pixels);
   for (const auto& [tensor, name_and_line] : said) names.names_[tensor] = name_and_line.first;
   names.tensors_.clear();
   // The file takes precedence over equal names.

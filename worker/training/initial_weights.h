@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/buffer.h"
@@ -23,7 +24,8 @@ namespace kumo {
 // A checkpoint (source_folder.h) provides its evaluated weights bit for bit; a file (.safetensors
 // or .npz) is rounded to float32. After an error, some weights may be overwritten. Returns the
 // taken tensors, the reasons why others were not taken, the unused tensors of the source, and notes
-// on other pixels than those for which a checkpoint's weights were trained.
+// on other pixels than those for which its weights were trained, as a checkpoint or the file of
+// names says.
 //
 // FailedPrecondition if fewer than half of the network's tensors fit (with network.initial_partial:
 // none), or if a checkpoint of release 0.1, which has no tensor names, is of another network;
@@ -48,14 +50,15 @@ Result<InitialWeights> MakeInitialWeights(const Experiment& experiment,
 Result<Buffer<float>> LoadStoredWeights(const std::string& path, const ParameterLayout& layout);
 
 // Tensor names: for each tensor of the network its name in the source (network.initial_names). The
-// text file has a line `source name = network name` for each tensor with another name there; '#'
-// begins a comment. Immutable; thread-safe.
+// text file has a line `source name = network name` for each tensor with another name there, and
+// may say with which settings of pixels the source was trained: `pixels data.mean = 123,117,104`;
+// '#' begins a comment. Immutable; thread-safe.
 class TensorNames {
  public:
   // All names are equal.
   explicit TensorNames(const ParameterLayout& layout);
   // Reads the file. NotFound if it cannot be read; InvalidArgument "names.txt:3: ..." for a
-  // malformed line, an unknown network name or a repeated name.
+  // malformed line, an unknown network name, a repeated name, or a setting that is none of pixels.
   static Result<TensorNames> Read(const std::string& path, const ParameterLayout& layout);
 
   // The index of the tensor with this name in the source, or, for a normalisation, with PyTorch's
@@ -63,10 +66,13 @@ class TensorNames {
   int Find(const std::string& name) const;
   // The name of tensor i in the source.
   const std::string& NameOf(int i) const { return names_[i]; }
+  // The settings of the source's pixels and their values, as the file has them.
+  const std::vector<std::pair<std::string, std::string>>& pixels() const { return pixels_; }
 
  private:
   std::vector<std::string> names_;  // in the source, by tensor
   std::map<std::string, int, std::less<>> tensors_;
+  std::vector<std::pair<std::string, std::string>> pixels_;
 };
 
 }  // namespace kumo

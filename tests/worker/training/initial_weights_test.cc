@@ -243,6 +243,38 @@ TEST_P(FromFileTest, NamesOfThereAreSaidByAFile) {
               testing::Contains("extra.weight: the file has no tensor backbone.9.weight"));
 }
 
+TEST_P(FromFileTest, TheFileOfNamesSaysForWhichPixelsTheWeightsAre) {
+  const std::string path = Save({{"conv.weight", {4, 3}, First(12)}});
+  const std::string names = Names(
+      "pixels data.mean = 0.5, 0.25, 0.125\n"
+      "pixels data.std = 2\n"
+      "pixels data.scale = 0.00392156862745098  # 1/255, the default");
+  std::vector<float> weights(NewHead().size());
+  Experiment experiment = From(path, names);
+  experiment.data.mean = {0.5, 0.25, 0.125};
+  const auto origin = TransferWeights(experiment, NewHead(), weights);
+  ASSERT_TRUE(origin.ok()) << origin.status().message();
+  EXPECT_THAT(origin->notes(), ElementsAre(HasSubstr("data.std = 2, here it is empty")));
+}
+
+TEST(TensorNamesTest, MapsOfVggsNamesComeWithSsd) {
+  const std::string zoo = KUMO_ZOO;
+  const auto network = LoadNetwork(zoo + "/voc_ssd300.pbtxt");
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  const auto layout = ParameterLayout::Make(PlanNetwork(*network)->tensors()).value();
+  const auto of = [&](const char* program, const char* name) {
+    const auto names = TensorNames::Read(zoo + "/voc_ssd300." + program + ".names", layout);
+    EXPECT_TRUE(names.ok()) << names.status().message();
+    EXPECT_EQ(names->pixels().front().first, "data.scale");
+    const int tensor = names->Find(name);
+    return tensor < 0 ? "none" : layout.tensors()[tensor].name;
+  };
+  EXPECT_EQ(of("torchvision", "features.28.bias"), "conv5_3.bias");
+  EXPECT_EQ(of("torchvision", "classifier.0.weight"), "none");
+  EXPECT_EQ(of("chainercv", "extractor/conv6/W"), "conv6.weight");
+  EXPECT_EQ(of("chainercv", "extractor/norm4/scale"), "norm4.scale");
+}
+
 TEST_P(FromFileTest, NormalisationsMayHaveTheWordsOfPytorch) {
   const auto layout =
       ParameterLayout::Make({{"layer1.0.bn.scale", {3}, Segment::kUndecayed},
@@ -300,6 +332,9 @@ TEST_P(FromFileTest, AFileOfNamesThatIsWrongIsRefusedByItsLine) {
               HasSubstr("names.txt:2: expected `source name = network name`"));
   EXPECT_THAT(refusal("a = conv.weight\nb = conv.weight"),
               HasSubstr("names.txt:2: conv.weight has a name already, in line 1"));
+  EXPECT_THAT(refusal("pixels data.classes = 3"),
+              HasSubstr("names.txt:1: pixels: data.classes is no setting of pixels"));
+  EXPECT_THAT(refusal("pixels data.std = 0"), HasSubstr("names.txt:1: data.std: "));
   EXPECT_THAT(refusal("a = conv.weight\na = conv.bias"),
               HasSubstr("names.txt:2: a has a name already, in line 1"));
 }
