@@ -1,5 +1,6 @@
 #include "models/detector.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <glog/logging.h>
@@ -58,6 +59,24 @@ Result<std::vector<std::vector<Detection>>> Detector::Detect(int samples,
     found.push_back(kumo::Detect(defaults_, spec_.classes, {boxes, scores}, rule));
   }
   return found;
+}
+
+int64_t Detector::Positives(const Fields& fields, const SampleBatch& batch) const {
+  const int boxes = FindField(fields, kBoxesField);
+  CHECK(boxes >= 0) << "the network takes other fields";
+  const int64_t room = fields[boxes].extents[0];
+  std::vector<int32_t> matches(defaults_.size());
+  int64_t positives = 0;
+  for (int n = 0; n < batch.size; ++n) {
+    std::vector<Box> objects;
+    const int32_t count = std::min(batch.counts[boxes][n], MultiboxSpec::kMostObjects);
+    for (int64_t i = n * room; i < n * room + count; ++i) {
+      objects.push_back(NumberOf<Box>(batch.fields[boxes], i));
+    }
+    MatchBoxes(defaults_, objects, spec_.threshold, matches);
+    positives += std::ssize(matches) - std::ranges::count(matches, kNoObject);
+  }
+  return positives;
 }
 
 Status Detector::Count(const Fields& fields, const SampleBatch& batch, DetectionCounts* counts) {

@@ -27,6 +27,9 @@ class Detector {
   // Adds the detections and the objects of that minibatch to `counts`. fields: of the samples, with
   // the lists "boxes" and "classes", and perhaps "difficult".
   Status Count(const Fields& fields, const SampleBatch& batch, DetectionCounts* counts);
+  // Default boxes that the loss matches with the batch's objects, by which it divides: data of the
+  // samples alone, on which no weight has an effect. fields: as for Count.
+  int64_t Positives(const Fields& fields, const SampleBatch& batch) const;
 
  private:
   Detector(Net* net, const MultiboxSpec& spec)

@@ -72,6 +72,12 @@ class RoundPolicy {
   bool Relays(const RoundPlan& round, Segment segment) const {
     return form_ == PullForm::kRelay && round.local_steps && segment != Segment::kStatistics;
   }
+  // Whether contributions to a segment may have other weights in the round's mean than their
+  // samples, as a loss has that divides by something else (Trainer). Not if workers average
+  // them, if they are applied on arrival, or if a contribution is of more than a round's steps.
+  bool MayWeigh(const RoundPlan& round, Segment segment) const {
+    return may_weigh_ && !Relays(round, segment) && segment != Segment::kStatistics;
+  }
   // Context for encoding a partition's contribution to a chunk; it accepts any finite number.
   EncodeContext PushContext(const RoundPlan& round, int partition, const Range& chunk) const;
   // Context for encoding the pulls of a version of a chunk, likewise.
@@ -124,6 +130,7 @@ class RoundPolicy {
   bool local_steps_ = false;  // of some rounds
   bool resets_ = false;
   const Codec* push_codec_ = nullptr;
+  bool may_weigh_ = true;
   // By chunk; null: push_codec_.
   std::shared_ptr<const std::vector<std::unique_ptr<const Codec>>> push_codecs_;
   const Codec* pull_codec_ = nullptr;  // null: float32

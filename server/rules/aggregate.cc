@@ -12,11 +12,11 @@ class Addends {
  public:
   explicit Addends(std::span<const CodedContribution> contributions) {
     for (const CodedContribution& contribution : contributions) {
-      if (contribution.samples == 0) continue;
+      if (contribution.weight == 0) continue;
       fit_ = fit_ && count_ < kMost && contribution.codec->plain();
       if (!fit_) return;
       list_[count_++] = {reinterpret_cast<const unsigned char*>(contribution.bytes.data()),
-                         static_cast<float>(contribution.samples)};
+                         static_cast<float>(contribution.weight)};
     }
   }
 
@@ -39,7 +39,7 @@ class Addends {
 size_t TileLength(std::span<const CodedContribution> contributions, bool from_memory) {
   size_t length = from_memory ? 128 : 1024;
   for (const CodedContribution& contribution : contributions) {
-    if (contribution.samples > 0) length = std::max(length, contribution.codec->granule());
+    if (contribution.weight > 0) length = std::max(length, contribution.codec->granule());
   }
   return length;
 }
@@ -48,9 +48,9 @@ size_t TileLength(std::span<const CodedContribution> contributions, bool from_me
 void AddTile(std::span<const CodedContribution> contributions, size_t n, size_t first,
              std::span<float> sum) {
   for (const CodedContribution& contribution : contributions) {
-    if (contribution.samples == 0) continue;
+    if (contribution.weight == 0) continue;
     contribution.codec->DecodeAdd(contribution.bytes, n, first,
-                                  static_cast<float>(contribution.samples), sum);
+                                  static_cast<float>(contribution.weight), sum);
   }
 }
 
@@ -66,8 +66,8 @@ void Accumulate(std::span<const CodedContribution> contributions, std::span<floa
 void AggregateAndApply(const Rule& rule, const RoundInfo& info, const float* earlier,
                        std::span<const CodedContribution> contributions, const RuleArrays& chunk) {
   alignas(64) float sum[kAggregateTile];
-  const float scale =
-      info.samples > 0 ? static_cast<float>(1.0 / static_cast<double>(info.samples)) : 0.0f;
+  const int64_t weight = info.weight.value_or(info.samples);
+  const float scale = weight > 0 ? static_cast<float>(1.0 / static_cast<double>(weight)) : 0.0f;
   const TileStep step = rule.StepOf(info, scale);
   if (const Addends addends(contributions); addends.fit() && rule.adds_contributions()) {
     RuleArrays whole = chunk;

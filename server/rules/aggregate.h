@@ -27,23 +27,22 @@ namespace kumo {
 constexpr size_t kAggregateTile = 4096;  // numbers; a multiple of every Codec::granule()
 
 // One partition's contribution to a chunk, coded as it arrived and still in the transport's memory.
-// Codec::Check has accepted the bytes. A contribution of 0 samples adds nothing, whatever its
-// bytes.
+// Codec::Check has accepted the bytes. A contribution of weight 0 adds nothing, whatever its bytes.
 struct CodedContribution {
-  int64_t samples = 0;                          // its weight in the round's mean
+  int64_t weight = 0;  // in the round's mean: its samples, unless its loss has another divisor
   const Codec* codec = nullptr;                 // null: no data in this round, and no payload
   std::span<const std::byte> bytes = {};        // codec->EncodedBytes(n)
   std::shared_ptr<const void> owner = nullptr;  // keeps `bytes` alive; null: they outlive this
 };
 
-// sum[i] += samples * decoded[i], for each contribution in turn. `sum` starts as zeros.
+// sum[i] += weight * decoded[i], for each contribution in turn. `sum` starts as zeros.
 void Accumulate(std::span<const CodedContribution> contributions, std::span<float> sum);
 
 // From about this size on, a shard's arrays do not stay in the caches between two rounds.
 constexpr int64_t kStreamBytes = int64_t{32} << 20;
 
 // Adds the contributions to the sum of earlier Accumulate calls, and applies the rule to the mean
-// over info.samples samples (those of the sum included). earlier: chunk.n elements; null: there
+// by weight (info.weight; that of the sum included). earlier: chunk.n elements; null: there
 // were no such calls. chunk.sum and chunk.scale are not read; chunk.stream is for shards whose
 // arrays together exceed kStreamBytes.
 void AggregateAndApply(const Rule& rule, const RoundInfo& info, const float* earlier,

@@ -17,12 +17,12 @@ struct RuleArrays {
   static constexpr int kMaxSlots = 2;  // Optimiser::kMaxSlots; rule.h compares the two
 
   size_t n = 0;
-  // The sum over partitions of samples_i * contribution_i: `sum` (null: zeros) plus the addends, in
+  // The sum over partitions of weight_i * contribution_i: `sum` (null: zeros) plus the addends, in
   // this order. Only a rule that adds_contributions() reads addends and takes a null sum.
   const float* sum = nullptr;
   const Addend* addends = nullptr;
   size_t addend_count = 0;
-  float scale = 0.0f;  // 1 / samples of the round: mean = scale * sum
+  float scale = 0.0f;  // 1 / weight of the round: mean = scale * sum
   const float* start = nullptr;
   float* next_start = nullptr;
   const float* weights = nullptr;  // null, as the next, unless the rule keeps weights apart

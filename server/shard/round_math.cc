@@ -10,6 +10,9 @@
 namespace kumo {
 namespace {
 
+// So that the sum over all partitions fits.
+constexpr int64_t kMostWeight = int64_t{1} << 40;
+
 // Recycles `old`, an array of the version that ends, unless others than the version itself hold it:
 // messages on their way, or snapshots that are being written. `holders`: how many names the version
 // has for the array.
@@ -85,10 +88,10 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
   const wire::Header& header = push.header;
   const RoundPlan round = plan_.Round(header.round());
   CodedContribution contribution;
-  contribution.samples = plan_.PartitionSamples(round, header.partition()).size();
-  if (header.samples() != contribution.samples) {
+  const int64_t samples = plan_.PartitionSamples(round, header.partition()).size();
+  if (header.samples() != samples) {
     return InvalidArgument(SubjectOf(header) + ": " + std::to_string(header.samples()) +
-                           " samples instead of " + std::to_string(contribution.samples));
+                           " samples instead of " + std::to_string(samples));
   }
   if (chunk.index == 0) {
     const int64_t measured = plan_.MainSamples(round, header.partition()).size();
@@ -100,11 +103,10 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
       return InvalidArgument(SubjectOf(header) + ": " + std::to_string(push.payload.bytes.size()) +
                              " bytes for weights that are not trained in this round");
     }
-    contribution.samples = 0;
     return contribution;
   }
-  contribution.samples = plan_.SpanSamples(round, chunk, header.partition());
-  if (contribution.samples == 0) return contribution;
+  const int64_t weight = plan_.SpanSamples(round, chunk, header.partition());
+  if (weight == 0) return contribution;
   const Codec& codec = policy_.PushCodec(round, chunk);
   if (header.codec() != static_cast<uint32_t>(codec.id())) {
     return InvalidArgument(SubjectOf(header) + ": codec " + std::to_string(header.codec()) +
@@ -116,6 +118,11 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
                            " bytes instead of " + std::to_string(codec.EncodedBytes(elements)));
   }
   KUMO_RETURN_IF_ERROR(codec.Check(push.payload.bytes, elements).WithContext(SubjectOf(header)));
+  if (header.has_weight() && (!policy_.MayWeigh(round, chunk.segment) || header.weight() < 0 ||
+                              header.weight() > kMostWeight)) {
+    return InvalidArgument(SubjectOf(header) + ": a weight of " + std::to_string(header.weight()));
+  }
+  contribution.weight = header.has_weight() ? header.weight() : weight;
   contribution.codec = &codec;
   contribution.bytes = push.payload.bytes;
   contribution.owner = push.payload.owner;
@@ -176,7 +183,7 @@ void RoundMath::Step(const RoundPlan& round, int64_t trained, const Chunk& chunk
   // On arrival each contribution counts by its share of the round's samples.
   int64_t samples = work->info.samples;
   if (plan_.on_arrival() && samples > 0) {
-    samples = work->contributions.front().samples;
+    samples = work->contributions.front().weight;
     work->info.weight_decay *= static_cast<float>(samples) / static_cast<float>(work->info.samples);
   }
   work->info.step = round.step;

@@ -27,12 +27,12 @@ void OpenRound::Add(int partition, CodedContribution contribution) {
 // Contributions that come next in partition order; 0 if they are too few for a pass of their own.
 int OpenRound::CountReady() const {
   int ready = 0;
-  int with_samples = 0;
+  int counting = 0;
   for (; added_ + ready < partitions() && here_[added_ + ready]; ++ready) {
-    if (waiting_[added_ + ready].samples > 0) ++with_samples;
+    if (waiting_[added_ + ready].weight > 0) ++counting;
   }
   const bool closes = added_ + ready == partitions();
-  return closes || (with_samples >= kWorthAPass && !relays_) ? ready : 0;
+  return closes || (counting >= kWorthAPass && !relays_) ? ready : 0;
 }
 
 void OpenRound::MoveInto(ChunkWork* work, FloatArray* sum) {
@@ -40,7 +40,8 @@ void OpenRound::MoveInto(ChunkWork* work, FloatArray* sum) {
   const bool closes = added_ + ready == partitions();
   for (int i = 0; i < ready; ++i) {
     CodedContribution next = std::exchange(waiting_[added_ + i], {});
-    if (next.samples > 0) work->contributions.push_back(std::move(next));
+    weight_ += next.weight;
+    if (next.weight > 0) work->contributions.push_back(std::move(next));
   }
   work->sum_holds_contributions = added_ > 0;
   if (!closes && !*sum) *sum = MakeArray(work->elements);
@@ -180,6 +181,7 @@ std::shared_ptr<ChunkWork> ShardChunk::NextWork(bool freeze) {
     if (version->first < version_) ends = std::move(version->second);
   }
   math_->Close(chunk_, work.get(), &versions_.at(version_), &ends);
+  work->info.weight = round.weight();
   work->freeze = freeze || round.saves();
   return work;
 }
@@ -201,7 +203,7 @@ std::shared_ptr<ChunkWork> ShardChunk::NextApplication() {
     round = next.round;
     since = applied_ - std::clamp<int64_t>(next.started, 0, applied_);
     OpenAt(round).Apply();
-    if (next.contribution.samples > 0) work->contributions.push_back(std::move(next.contribution));
+    if (next.contribution.weight > 0) work->contributions.push_back(std::move(next.contribution));
     arrived_.pop_front();
     ++applied_;
   }

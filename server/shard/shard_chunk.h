@@ -76,6 +76,8 @@ class OpenRound {
   void MoveInto(ChunkWork* work, FloatArray* sum);
   // All contributions are in the sum or in the work under way.
   bool closing() const { return added_ == partitions(); }
+  // Of the contributions in the sum or in the work under way.
+  int64_t weight() const { return weight_; }
   // No partition has contributed.
   bool empty() const;
   // Partitions that have not contributed.
@@ -94,6 +96,7 @@ class OpenRound {
   bool relays_ = false;
   std::vector<CodedContribution> waiting_;  // by partition; empty if none waits here
   int added_ = 0;  // contributions that are in the sum or in the work under way, or are applied
+  int64_t weight_ = 0;
   bool save_ = false;
   Keepers keepers_;
 };

@@ -81,6 +81,13 @@ TEST(Detector, PicturesThatWereLearntByHeartAreFoundAgain) {
   ASSERT_TRUE(net->Load(batch).ok());
   auto detector = Detector::Of(net.get());
   ASSERT_TRUE(detector);
+  // As many boxes as the loss divides by, which depend on the objects alone.
+  net->Evaluate();
+  const auto sums_of_loss = net->TakeSums();
+  ASSERT_TRUE(sums_of_loss.ok());
+  EXPECT_GT(detector->Positives(fields, batch), 8);
+  EXPECT_EQ(static_cast<double>(detector->Positives(fields, batch)),
+            (*sums_of_loss)[MultiboxSpec::kPositivesSum]);
   const auto evaluate = [&] {
     net->Evaluate();
     DetectionCounts found;

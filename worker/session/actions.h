@@ -91,6 +91,7 @@ using WorkerActions = std::vector<WorkerAction>;
 struct CodedChunk {
   int chunk = 0;
   Payload payload;
+  std::optional<int64_t> weight = std::nullopt;  // as TrainedBlock::weight
 };
 
 // Durations of the two parts of a block.
@@ -111,6 +112,8 @@ struct TrainedBlock {
   std::vector<Payload> contributions;  // by chunk; empty payloads where there was no data
   std::vector<CarriedArray> carried;   // if save_state
   MetricSums metrics;
+  // Weight of the contributions in the round's mean; none: their samples.
+  std::optional<int64_t> weight = std::nullopt;
   BlockTimes times;
 };
 

@@ -69,35 +69,38 @@ void Computation::SendInitial(InitialWeights weights, WorkerStepContext* context
   }
 }
 
-void Computation::Push(int chunk, Payload payload, const MetricSums* metrics,
-                       WorkerStepContext* context) {
+void Computation::Push(CodedChunk coded, const MetricSums* metrics, WorkerStepContext* context) {
+  const Chunk& chunk = shape_->map.chunks()[coded.chunk];
   const RoundPlan round = shape_->plan.Round(round_);
-  const Codec& codec = shape_->policy.PushCodec(round, shape_->map.chunks()[chunk]);
+  const Codec& codec = shape_->policy.PushCodec(round, chunk);
   wire::Header header;
   header.set_type(wire::PUSH);
   header.set_round(round_);
   header.set_partition(partition_);
-  header.set_chunk(chunk);
+  header.set_chunk(chunk.index);
   header.set_samples(shape_->plan.PartitionSamples(round, partition_).size());
+  if (coded.weight && shape_->policy.MayWeigh(round, chunk.segment)) {
+    header.set_weight(*coded.weight);
+  }
   header.set_save(save_);
-  header.set_applied(applied_[chunk]);
+  header.set_applied(applied_[chunk.index]);
   header.set_codec(static_cast<uint32_t>(codec.id()));
   if (metrics != nullptr) WriteSums(*metrics, header.mutable_metrics());
-  pushed_[chunk] = true;
-  context->Ask(ServerOf(chunk), std::move(header), std::move(payload));
+  pushed_[chunk.index] = true;
+  context->Ask(chunk.server, std::move(header), std::move(coded.payload));
 }
 
 void Computation::PushFinished(std::vector<CodedChunk> chunks, WorkerStepContext* context) {
   for (CodedChunk& coded : chunks) {
     CHECK_GT(coded.chunk, 0) << "the block's metrics go with chunk 0";
-    Push(coded.chunk, std::move(coded.payload), nullptr, context);
+    Push(std::move(coded), nullptr, context);
   }
 }
 
 void Computation::PushRest(TrainedBlock* block, WorkerStepContext* context) {
   for (const Chunk& chunk : shape_->map.chunks()) {
     if (pushed_[chunk.index]) continue;
-    Push(chunk.index, std::move(block->contributions[chunk.index]),
+    Push({chunk.index, std::move(block->contributions[chunk.index]), block->weight},
          chunk.index == 0 ? &block->metrics : nullptr, context);
   }
 }

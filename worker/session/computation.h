@@ -66,7 +66,7 @@ class Computation {
 
  private:
   void Begin(Kind kind, int partition, int64_t round, TimeUs now);
-  void Push(int chunk, Payload payload, const MetricSums* metrics, WorkerStepContext* context);
+  void Push(CodedChunk coded, const MetricSums* metrics, WorkerStepContext* context);
   int ServerOf(int chunk) const { return shape_->map.chunks()[chunk].server; }
 
   const JobShape* shape_;

@@ -131,8 +131,8 @@ Result<TrainedBlock> Trainer::Train(const TrainAction& train, const OnCoded& on_
   if (!begun && train.round.local_steps && shape_->policy.resets_local_state()) {
     Clear(&OptimiserState(&carried));
   }
-  KUMO_ASSIGN_OR_RETURN(block.metrics,
-                        Minibatches(part, on_coded, &carried, weights_.contribution()));
+  KUMO_ASSIGN_OR_RETURN(
+      block.metrics, Minibatches(part, on_coded, &carried, weights_.contribution(), &block.weight));
   weights_.End(train);
   block.times.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
   return block;
@@ -155,7 +155,8 @@ Result<TrainedAhead> Trainer::StepAhead(const RoundPlan& round, int partition) {
   StartRange(part);
   StartNextRange(part);
   if (shape_->policy.resets_local_state()) Clear(&OptimiserState(&carried));
-  KUMO_ASSIGN_OR_RETURN(const MetricSums metrics, Minibatches(part, nullptr, &carried, nullptr));
+  KUMO_ASSIGN_OR_RETURN(const MetricSums metrics,
+                        Minibatches(part, nullptr, &carried, nullptr, nullptr));
   trained.samples = metrics.samples;
   trained.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;
   return trained;
@@ -165,16 +166,21 @@ void Trainer::Clear(DeviceArray<float>* array) {
   backend_->Zero(array->data(), static_cast<size_t>(array->bytes()));
 }
 
-Result<int> Trainer::LoadNext() {
+Result<int> Trainer::LoadNext(std::optional<int64_t>* weight) {
   KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, train_->Next());
   if (minibatch.size > 0) KUMO_RETURN_IF_ERROR(net_->Load(minibatch.samples()));
+  if (weight != nullptr && *weight) {
+    **weight += detector_->Positives(job_.datasets.trained().fields(), minibatch.samples());
+  }
   return static_cast<int>(minibatch.size);
 }
 
 Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_coded,
                                         PartitionArrays::Arrays* carried,
-                                        Contribution* contribution) {
+                                        Contribution* contribution,
+                                        std::optional<int64_t>* weight) {
   MetricSums metrics;
+  if (weight != nullptr && detector_) *weight = 0;
   const auto mark = [this](int stage) {
     if (!chunks_of_stage_[stage].empty()) backend_->Mark(stage);
   };
@@ -183,14 +189,21 @@ Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_code
   const int64_t before = SamplesOf(part).begin - slice.begin;
   while (true) {
     if (cancelled_) return Aborted("cancelled");
-    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext());
+    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(weight));
     if (size == 0) break;
     const BlockStep step = StepAt(experiment_, before + metrics.samples, slice.size());
     backend_->SetStep(ParametersOf(experiment_, job_, part.round, part.partition, step,
                                    !shape_->policy.resets_local_state()));
-    for (size_t stage = 0; !steps && on_coded && stage < chunks_of_stage_.size(); ++stage) {
-      const std::vector<int>& chunks = chunks_of_stage_[stage];
-      if (!chunks.empty()) contribution->CodeAt(static_cast<int>(stage), chunks, on_coded);
+    if (!steps && on_coded) {
+      // A gradient is of one minibatch, whose weight is known before its chunks are coded.
+      const auto on_weighed = [on_coded, of = *weight](std::vector<CodedChunk> coded) {
+        for (CodedChunk& chunk : coded) chunk.weight = of;
+        on_coded(std::move(coded));
+      };
+      for (size_t stage = 0; stage < chunks_of_stage_.size(); ++stage) {
+        const std::vector<int>& chunks = chunks_of_stage_[stage];
+        if (!chunks.empty()) contribution->CodeAt(static_cast<int>(stage), chunks, on_weighed);
+      }
     }
     backend_->Repeat({size, steps, steps ? carried->optimiser.data() : nullptr}, [&] {
       net_->Train(steps || chunks_of_stage_.empty() ? nullptr : std::function<void(int)>(mark));

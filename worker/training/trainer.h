@@ -100,11 +100,13 @@ class Trainer : public TrainingEngine {
   std::optional<Part> After(const Part& part) const;
   void StartRange(const Part& part);
   void StartNextRange(const Part& part);
-  // Loads the next training minibatch into the net. Returns its size; 0 at the end of the range.
-  Result<int> LoadNext();
-  // contribution: null for minibatches ahead.
+  // Loads the next training minibatch into the net, and adds what it counts in the loss's divisor
+  // to `weight`, if that has a value. Returns its size; 0 at the end of the range.
+  Result<int> LoadNext(std::optional<int64_t>* weight);
+  // contribution, weight: null for minibatches ahead. weight: of the contribution.
   Result<MetricSums> Minibatches(const Part& part, const OnCoded& on_coded,
-                                 PartitionArrays::Arrays* carried, Contribution* contribution);
+                                 PartitionArrays::Arrays* carried, Contribution* contribution,
+                                 std::optional<int64_t>* weight);
   // The local optimiser's state while a partition's block is trained.
   DeviceArray<float>& OptimiserState(PartitionArrays::Arrays* carried) {
     return carried->optimiser.empty() ? optimiser_slots_ : carried->optimiser;

@@ -91,6 +91,7 @@ class WildMessages {
         break;
       case 4:
         h.set_samples(Wild(9));
+        h.set_weight(Wild(9));
         break;
       case 5:
         h.set_carried_array(static_cast<int32_t>(Wild(2)));

@@ -26,7 +26,7 @@ struct Round {
       bytes.emplace_back(codec->EncodedBytes(n));
       EXPECT_EQ(codec->Encode(NormalNumbers(n, seed * 100 + i), {}, bytes.back()), -1);
       contributions.push_back({static_cast<int64_t>(rng.NextBelow(5000)), codec, bytes.back()});
-      info.samples += contributions.back().samples;
+      info.samples += contributions.back().weight;
     }
     info.partitions = static_cast<int>(k);
     info.learning_rate = 0.1f;
@@ -107,7 +107,7 @@ TEST(Aggregate, PlainContributionsGiveTheSameBitsAtEveryLevel) {
         const auto unaligned = std::span(bytes.back()).subspan(1);
         ASSERT_EQ(fp32.Encode(numbers, {}, unaligned), -1);
         contributions.push_back({static_cast<int64_t>(k % 4) * 100, &fp32, unaligned});
-        samples += contributions.back().samples;
+        samples += contributions.back().weight;
       }
       const RoundInfo info = {.samples = samples, .partitions = 4};
       std::vector<float> sum(n, 0.0f);
@@ -146,7 +146,7 @@ TEST(Aggregate, AddsInTheOrderGivenToTheBit) {
       std::vector<float> decoded(n);
       contribution.codec->Decode(contribution.bytes, n, 0, decoded);
       for (size_t i = 0; i < n; ++i) {
-        const volatile float product = static_cast<float>(contribution.samples) * decoded[i];
+        const volatile float product = static_cast<float>(contribution.weight) * decoded[i];
         expected[i] += product;
       }
     }
@@ -175,10 +175,30 @@ TEST(Aggregate, TakesTheMeanBySamples) {
   EXPECT_FLOAT_EQ(next, 8.0f);  // 10 - (200 * 1 + 100 * 4) / 300
 }
 
+// As a loss that divides by something else than samples has it.
+TEST(Aggregate, TakesTheMeanByWeightWhereThatIsGiven) {
+  const Codec& fp32 = CodecOf(CodecId::kFp32);
+  std::vector<std::byte> one(4), four(4);
+  ASSERT_EQ(fp32.Encode(std::vector<float>{1.0f}, {}, one), -1);
+  ASSERT_EQ(fp32.Encode(std::vector<float>{4.0f}, {}, four), -1);
+  const float start = 10.0f;
+  const auto next_of = [&](int64_t first, int64_t second) {
+    const CodedContribution contributions[] = {{first, &fp32, one}, {second, &fp32, four}};
+    float next = 0.0f;
+    AggregateAndApply(*MakeAverageRule(),
+                      {.samples = 300, .weight = first + second, .partitions = 2}, nullptr,
+                      contributions, {.n = 1, .start = &start, .next_start = &next});
+    return next;
+  };
+  EXPECT_FLOAT_EQ(next_of(1, 2), 7.0f);  // 10 - (1 * 1 + 2 * 4) / 3
+  EXPECT_FLOAT_EQ(next_of(5, 0), 9.0f);
+  EXPECT_EQ(next_of(0, 0), start) << "the mean is 0";
+}
+
 TEST(Aggregate, APartitionWithoutSamplesAddsNothingWhateverItsBytes) {
   const size_t n = 600;
   Round round(n, 3, 8);
-  round.contributions[1].samples = 0;
+  round.contributions[1].weight = 0;
   std::vector<float> with(n, 0.0f);
   Accumulate(round.contributions, with);
   const std::vector<std::byte> nonsense(round.bytes[1].size(), std::byte{0xff});

@@ -53,7 +53,7 @@ TEST(ChunkWork, AddingInPartsGivesTheBitsOfAddingAtOnce) {
     int samples = 0;
     for (int p = 0; p < 6; ++p) {
       all.push_back(Contribution(*codec, p));
-      samples += static_cast<int>(all.back().samples);
+      samples += static_cast<int>(all.back().weight);
     }
     ChunkWork whole = Closing(*rule, start, samples);
     whole.contributions = all;

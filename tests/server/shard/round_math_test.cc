@@ -114,7 +114,7 @@ TEST(RoundMath, AFrozenChunkKeepsItsArraysAndTakesNoPayload) {
     push.payload = {};
     const Result<CodedContribution> contribution = math.Contribution(chunk, push);
     ASSERT_TRUE(contribution.ok()) << contribution.status().message();
-    EXPECT_EQ(contribution->samples, 0);
+    EXPECT_EQ(contribution->weight, 0);
 
     Version current, previous;
     current.start = current.weights = MakeArray(chunk.range.size());
@@ -166,6 +166,26 @@ TEST(RoundMath, WhatTheReadersCodecCannotHoldIsNamed) {
   (*statistics.start)[0] = 1e6f;
   ASSERT_TRUE(math.CodeStart(Of(job, Segment::kStatistics), 4, &statistics).ok());
   EXPECT_FALSE(statistics.coded);
+}
+
+TEST(RoundMath, AContributionCountsByItsSamplesUnlessItHasAnotherWeight) {
+  const Job job = SmallJob();
+  const RoundMath math = MathOf(job).value();
+  const Chunk chunk = Of(job, Segment::kDecayed);
+  Message push = test::PushMessage(job, chunk, 1, 0);
+  EXPECT_EQ(math.Contribution(chunk, push)->weight, push.header.samples());
+  for (const int64_t weight : {int64_t{0}, int64_t{3}, int64_t{1} << 40}) {
+    push.header.set_weight(weight);
+    const auto contribution = math.Contribution(chunk, push);
+    ASSERT_TRUE(contribution.ok()) << contribution.status().message();
+    EXPECT_EQ(contribution->weight, weight);
+  }
+  // Running statistics are always means over samples.
+  const Chunk statistics = Of(job, Segment::kStatistics);
+  push = test::PushMessage(job, statistics, 1, 0);
+  ASSERT_TRUE(math.Contribution(statistics, push).ok());
+  push.header.set_weight(3);
+  EXPECT_EQ(math.Contribution(statistics, push).status().code(), StatusCode::kInvalidArgument);
 }
 
 // Sums that are added up with others' are of the contribution's own samples.

@@ -52,7 +52,7 @@ TEST(OpenRound, ContributionsAreMovedOnInPartitionOrderEachOnce) {
         if (before) {
           EXPECT_EQ(sum, before);
         }
-        for (const auto& c : work.contributions) moved.push_back(c.samples);
+        for (const auto& c : work.contributions) moved.push_back(c.weight);
       };
       for (const int p : order) {
         EXPECT_FALSE(round.closing());

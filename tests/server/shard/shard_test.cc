@@ -180,6 +180,9 @@ TEST(Shard, WrongContributionsAreRefusedAndChangeNothing) {
       for (const int64_t samples : {int64_t{0}, int64_t{7}, int64_t{-8}, INT64_MAX}) {
         refused(kBad, chunk, [&](Message* m) { m->header.set_samples(samples); });
       }
+      for (const int64_t weight : {int64_t{-1}, (int64_t{1} << 40) + 1, INT64_MAX, INT64_MIN}) {
+        refused(kBad, chunk, [&](Message* m) { m->header.set_weight(weight); });
+      }
       refused(kBad, chunk, [](Message* m) { m->payload = {}; });
       refused(kBad, chunk, [](Message* m) {
         m->payload.bytes = m->payload.bytes.first(m->payload.bytes.size() - 1);
@@ -490,6 +493,7 @@ Message RandomMessage(const Job& job, const ShardMap& map, Rng* rng) {
         break;
       case 4:
         header.set_samples(wild(9));
+        header.set_weight(wild(9));
         break;
       case 5:
         header.set_carried_array(static_cast<int32_t>(wild(2)));
