@@ -333,6 +333,30 @@ class DetectTest(unittest.TestCase):
             self.assertIn("3 of 4 images cannot be read", lines[-1])
         self.kumo("detect", "out", "mixed", "--set", "data.damaged=skip")
 
+    def test_a_detector_has_the_same_bits_with_any_workers_and_after_a_resume(self):
+        """With SSD's augmentation, and partitions that have different numbers of objects."""
+        settings = ["--set", "job.epochs=3", "--set", "sync.partitions=3", "--set", "sync.minibatch=3",
+                    "--set", "data.photometric=true", "--set", "data.expand=4", "--set", "data.object_crop=true",
+                    "--set", "data.flip=true", "--set", "data.random_interpolation=true",
+                    "--set", "evaluation.minibatch=5", "--set", "checkpoint.every_rounds=4", "--set", "checkpoint.keep=100"]
+
+        def weights(name, mode, *more):
+            out = f"output.directory={self.folder}/{name}"
+            self.kumo("launch", "job.conf", *settings, *mode, "--set", out, *more)
+            self.kumo("export", name, "--format", "safetensors", "--out", f"{name}.safetensors")
+            return (self.folder / f"{name}.safetensors").read_bytes()
+
+        def precisions(name):
+            lines = map(json.loads, (self.folder / name / "log.jsonl").read_text().splitlines())
+            return [line["validation/main/map"] for line in lines if line["kind"] == "epoch"]
+        block = ["--set", "sync.mode=block", "--set", "sync.block=2", "--set", "sync.push_codec=1bit"]
+        for mode in ([], block):
+            of = "block" if mode else "gradient"
+            one = weights(f"{of}1", mode, "--workers", "1")
+            self.assertEqual(weights(f"{of}3", mode, "--workers", "3", "--servers", "2"), one)
+            self.assertEqual(precisions(f"{of}3"), precisions(f"{of}1"))
+            self.assertEqual(weights(f"{of}3", mode, "--workers", "2", "--set", "checkpoint.resume=8"), one)
+
     @unittest.skipUnless(have_others(), f"{OTHERS} has no onnx and onnxruntime (set KUMO_ONNX_PYTHON)")
     def test_onnxruntime_makes_the_same_detections(self):
         self.kumo("export", "out", "--out", "raw.onnx", "--pixels")

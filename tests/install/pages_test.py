@@ -98,7 +98,7 @@ class CompletionTest(unittest.TestCase):
     def test_options_of_the_command(self):
         self.assertEqual(self.complete("kumo launch x.conf --max"), ["--max-restarts"])
         self.assertEqual(self.complete("kumo check --max"), [])
-        self.assertEqual(self.complete("kumo-worker x.conf --n"), ["--name"])
+        self.assertEqual(self.complete("kumo-worker x.conf --na"), ["--name"])
         self.assertEqual(self.complete("kumo-data digits --tr"), ["--train"])
 
     def test_each_option_of_each_help_is_completed(self):
