@@ -30,9 +30,14 @@ from torch_network import TorchNetwork
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
-def optimiser_of(torch, settings, decayed, undecayed):
-    groups = [{"params": decayed, "weight_decay": settings["weight_decay"]},
-              {"params": undecayed, "weight_decay": 0.0}]
+def optimiser_of(torch, settings, trained, tensors):
+    """Tensors with the same factors are a group; "factor" is that of the rate."""
+    groups = {}
+    for tensor in trained:
+        decay = tensor["decay_factor"] * settings["weight_decay"] if tensor["decayed"] else 0.0
+        groups.setdefault((tensor["rate_factor"], decay), []).append(tensors[tensor["name"]])
+    groups = [{"params": params, "factor": rate, "weight_decay": decay}
+              for (rate, decay), params in groups.items()]
     kind = settings["type"]
     if kind in ("adam", "adamw"):
         make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[kind]
@@ -44,7 +49,7 @@ def optimiser_of(torch, settings, decayed, undecayed):
 
 def set_step(optimiser, settings, step):
     for group in optimiser.param_groups:
-        group["lr"] = step["rate"]
+        group["lr"] = step["rate"] * group["factor"]
         if settings["type"] in ("momentum", "nesterov"):
             group["momentum"] = step["momentum"]
             # PyTorch's dampening is Kumo's unit gain, but not in the first step.
@@ -61,19 +66,22 @@ class Training:
         shape = first.get("extents") or [first[key] for key in ("channels", "height", "width")]
         self.whole = first.get("vocabulary", 0) > 0
         self.inputs = read("inputs", "int32" if self.whole else "float32").reshape(-1, *shape)
-        labels = torch.from_numpy(read("labels.i32", "int32")).long()
         samples = len(self.inputs)
-        self.labels = labels if len(labels) == samples else labels.reshape(samples, -1)
+        if "objects" in run["steps"][0]:
+            self.labels = [objects for step in run["steps"] for objects in step["objects"]]
+        else:
+            labels = torch.from_numpy(read("labels.i32", "int32")).long()
+            self.labels = labels if len(labels) == samples else labels.reshape(samples, -1)
         self.weights = read("weights.f32", "float32").reshape(-1, run["numbers"])
         self.tensors = {tensor["name"]: torch.empty(tensor["shape"], dtype=dtype)
                         for tensor in run["tensors"]}
         self.set_weights(0)
         trained = [tensor for tensor in run["tensors"] if ".running_" not in tensor["name"]]
-        groups = [[self.tensors[tensor["name"]].requires_grad_() for tensor in trained
-                   if tensor["decayed"] == decayed] for decayed in (True, False)]
+        for tensor in trained:
+            self.tensors[tensor["name"]].requires_grad_()
         self.trained = trained
         self.net = TorchNetwork(torch, run["network"], self.tensors)
-        self.optimiser = optimiser_of(torch, run["optimiser"], *groups)
+        self.optimiser = optimiser_of(torch, run["optimiser"], trained, self.tensors)
 
     def part(self, numbers, tensor):
         size = int(self.numpy.prod(tensor["shape"]))

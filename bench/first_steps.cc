@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
@@ -60,11 +61,15 @@ class Run {
       Record(batch);
       Record(weights_, weights_file_);
       const StepInfo info = Step(batch, step);
-      const double loss = Take(job_.net->TakeSums())[0] / static_cast<double>(batch.size);
+      const MetricList& metrics = job_.net->metrics();
+      const MetricSums sums = {batch.size, Take(job_.net->TakeSums())};
+      const double loss = MetricList::FigureOf(metrics.metrics().front(), sums).value();
       Record(gradients_, gradients_file_);
       json << (step > 1 ? ",\n" : "\n") << "{\"loss\": " << loss << ", \"samples\": " << batch.size
            << ", \"rate\": " << info.learning_rate
-           << ", \"momentum\": " << info.momentum.value_or(experiment_.optimiser.momentum) << "}";
+           << ", \"momentum\": " << info.momentum.value_or(experiment_.optimiser.momentum);
+      DescribeObjects(batch, json);
+      json << "}";
     }
     json << "],\n";
     Describe(json);
@@ -110,11 +115,13 @@ class Run {
   // Token numbers unchanged, pixels by common/job/pixels.h.
   void Record(const Minibatch& batch) {
     const Fields fields = job_.datasets.fields();
-    const int place = FindField(fields, kLabelField);
-    if (fields[place].type != NumberType::kInt32)
-      Fail("labels must be classes, without data.mixup");
-    const auto label = batch.fields[place];
-    labels_.write(reinterpret_cast<const char*>(label.data()), std::ssize(label));
+    if (const int place = FindField(fields, kLabelField); place >= 0) {
+      if (fields[place].type != NumberType::kInt32) {
+        Fail("labels must be classes, without data.mixup");
+      }
+      const auto label = batch.fields[place];
+      labels_.write(reinterpret_cast<const char*>(label.data()), std::ssize(label));
+    }
     if (const int tokens = FindField(fields, kTokensField); tokens >= 0) {
       const auto numbers = batch.fields[tokens];
       inputs_.write(reinterpret_cast<const char*>(numbers.data()), std::ssize(numbers));
@@ -131,6 +138,33 @@ class Run {
                        (static_cast<float>(std::to_integer<uint8_t>(image[i])) - mean));
     }
     Write(inputs, inputs_);
+  }
+
+  // Of a detector, by sample: [class, left, top, right, bottom] of each object.
+  void DescribeObjects(const Minibatch& batch, std::ofstream& json) {
+    const Fields fields = job_.datasets.fields();
+    const int boxes = FindField(fields, kBoxesField), classes = FindField(fields, kClassesField);
+    if (boxes < 0 || classes < 0) return;
+    const int64_t room = fields[boxes].extents[0];
+    json << ", \"objects\": [";
+    for (int64_t n = 0; n < batch.size; ++n) {
+      json << (n > 0 ? ", [" : "[");
+      for (int64_t i = n * room; i < n * room + batch.counts[boxes][n]; ++i) {
+        json << (i > n * room ? ", [" : "[") << Number<int32_t>(batch.fields[classes], i);
+        for (int64_t side = 0; side < 4; ++side) {
+          json << ", " << Number<float>(batch.fields[boxes], 4 * i + side);
+        }
+        json << "]";
+      }
+      json << "]";
+    }
+    json << "]";
+  }
+  template <typename T>
+  static T Number(std::span<const std::byte> field, int64_t at) {
+    T number;
+    std::memcpy(&number, field.data() + at * static_cast<int64_t>(sizeof number), sizeof number);
+    return number;
   }
 
   void Describe(std::ofstream& json) {
@@ -151,7 +185,8 @@ class Run {
       json << (i > 0 ? ",\n" : "\n") << "{\"name\": \"" << tensor.name
            << "\", \"begin\": " << layout_.tensor(i).begin
            << ", \"decayed\": " << (tensor.segment == Segment::kDecayed ? "true" : "false")
-           << ", \"shape\": [";
+           << ", \"rate_factor\": " << tensor.factors.rate
+           << ", \"decay_factor\": " << tensor.factors.decay << ", \"shape\": [";
       for (size_t d = 0; d < tensor.shape.size(); ++d)
         json << (d > 0 ? "," : "") << tensor.shape[d];
       json << "]}";

@@ -8,7 +8,9 @@ def pair(settings, name, default):
 
 
 class TorchNetwork:
-    """loss(inputs, labels) is the mean loss of a minibatch, as in training."""
+    """loss(inputs, labels) is the mean loss of a minibatch, as in training. The labels of a detector are
+    lists of objects, [class, left, top, right, bottom].
+    """
 
     def __init__(self, torch, network, tensors):
         self.torch, self.functional = torch, torch.nn.functional
@@ -45,7 +47,15 @@ class TorchNetwork:
     def maxPooling(self, _layer, settings, _, x):
         return self.functional.max_pool2d(x, settings["kernel"],
                                           pair(settings, "stride", settings["kernel"]),
-                                          pair(settings, "pad", 0))
+                                          pair(settings, "pad", 0),
+                                          ceil_mode=bool(settings.get("ceilMode")))
+
+    def l2Normalisation(self, layer, settings, _, x):
+        added = bool(settings.get("addToLength"))
+        epsilon = pair(settings, "epsilon", 1e-5 if added else 1e-10)
+        squares = (x * x).sum(1, keepdim=True)
+        length = squares.sqrt() + epsilon if added else (squares + epsilon).sqrt()
+        return x / length * self.tensor(layer, "scale").view(1, -1, 1, 1)
 
     def averagePooling(self, _layer, settings, _, x):
         return self.functional.avg_pool2d(x, settings["kernel"],
@@ -138,6 +148,13 @@ class TorchNetwork:
         smooth = pair(settings, "smooth", 1)
         overlap = (2 * (p * y).sum(2) + smooth) / (p.sum(2) + y.sum(2) + smooth)
         return (1 - overlap).mean()
+
+    def multibox(self, _layer, settings, objects, *maps):
+        from torch_detector import default_boxes, multibox_loss  # needs numpy
+        count = len(settings["maps"])
+        return multibox_loss(self.torch, default_boxes(settings["maps"], [x.shape[2:] for x in maps[:count]]),
+                             maps[:count], maps[count:], objects, pair(settings, "negatives", 3),
+                             pair(settings, "threshold", .5))
 
     def softmaxCrossEntropy(self, _layer, _settings, labels, x):
         return self.functional.cross_entropy(x if labels.dim() > 1 else x.flatten(1), labels)
