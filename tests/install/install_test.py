@@ -30,7 +30,7 @@ def contents(folder):
 
 
 # Of experiments; else 10.
-CLASSES = {"char_gpt": 65, "char_gpt_diloco": 65, "char_gpt_small": 65, "imagenet_resnet50": 1000}
+CLASSES = {"bccd_ssd300_slim": 3, "voc_ssd300": 20, "char_gpt": 65, "char_gpt_diloco": 65, "char_gpt_small": 65, "imagenet_resnet50": 1000}
 
 
 def grey_png(side, level):
@@ -69,6 +69,24 @@ def write_text(folder):
         "".join(chr(32 + i * i % 65) for i in range(5000)) + "".join(map(chr, range(32, 97))))
 
 
+def write_objects(folder):
+    """In the layout of Pascal VOC, unpacked, an image with an object of each class."""
+    (folder / "voc").mkdir()
+    for name, classes, sets in (("bccd.tar.gz", 3, ("trainval", "test")),
+                                ("VOCtrainval_06-Nov-2007.tar", 20, ("trainval",)),
+                                ("VOCtrainval_11-May-2012.tar", 20, ("trainval",)),
+                                ("VOCtest_06-Nov-2007.tar", 20, ("test",))):
+        layout = folder / "voc" / name
+        for part in ("Annotations", "JPEGImages", "ImageSets/Main"):
+            (layout / part).mkdir(parents=True)
+        (layout / "JPEGImages/1.png").write_bytes(grey_png(32, 90))
+        objects = "".join(f"<object><name>{chr(97 + c)}</name><bndbox><xmin>2</xmin><ymin>3</ymin><xmax>20</xmax>"
+                          f"<ymax>{9 + c}</ymax></bndbox></object>" for c in range(classes))
+        (layout / "Annotations/1.xml").write_text(f"<annotation>{objects}</annotation>")
+        for one in sets:
+            (layout / f"ImageSets/Main/{one}.txt").write_text("1\n")
+
+
 class InstallTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -86,6 +104,7 @@ class InstallTest(unittest.TestCase):
         write_cifar(cls.here / "data")
         write_imagenet(cls.here / "data")
         write_text(cls.here / "data")
+        write_objects(cls.here / "data")
 
     @classmethod
     def tearDownClass(cls):
