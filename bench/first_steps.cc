@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
@@ -16,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/objects.h"
 #include "bench/take.h"
 #include "common/settings/parser.h"
 #include "data/batch_stream.h"
@@ -68,7 +68,10 @@ class Run {
       json << (step > 1 ? ",\n" : "\n") << "{\"loss\": " << loss << ", \"samples\": " << batch.size
            << ", \"rate\": " << info.learning_rate
            << ", \"momentum\": " << info.momentum.value_or(experiment_.optimiser.momentum);
-      DescribeObjects(batch, json);
+      if (HasObjects(job_.datasets.fields())) {
+        json << ", \"objects\": ";
+        WriteObjects(job_.datasets.fields(), batch, json);
+      }
       json << "}";
     }
     json << "],\n";
@@ -138,33 +141,6 @@ class Run {
                        (static_cast<float>(std::to_integer<uint8_t>(image[i])) - mean));
     }
     Write(inputs, inputs_);
-  }
-
-  // Of a detector, by sample: [class, left, top, right, bottom] of each object.
-  void DescribeObjects(const Minibatch& batch, std::ofstream& json) {
-    const Fields fields = job_.datasets.fields();
-    const int boxes = FindField(fields, kBoxesField), classes = FindField(fields, kClassesField);
-    if (boxes < 0 || classes < 0) return;
-    const int64_t room = fields[boxes].extents[0];
-    json << ", \"objects\": [";
-    for (int64_t n = 0; n < batch.size; ++n) {
-      json << (n > 0 ? ", [" : "[");
-      for (int64_t i = n * room; i < n * room + batch.counts[boxes][n]; ++i) {
-        json << (i > n * room ? ", [" : "[") << Number<int32_t>(batch.fields[classes], i);
-        for (int64_t side = 0; side < 4; ++side) {
-          json << ", " << Number<float>(batch.fields[boxes], 4 * i + side);
-        }
-        json << "]";
-      }
-      json << "]";
-    }
-    json << "]";
-  }
-  template <typename T>
-  static T Number(std::span<const std::byte> field, int64_t at) {
-    T number;
-    std::memcpy(&number, field.data() + at * static_cast<int64_t>(sizeof number), sizeof number);
-    return number;
   }
 
   void Describe(std::ofstream& json) {

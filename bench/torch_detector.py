@@ -92,3 +92,52 @@ def multibox_loss(torch, defaults, offset_maps, score_maps, objects, negatives, 
         loss = loss + entropy[matched].sum() + entropy[hardest].sum()
         positives += len(matched)
     return loss / positives if positives > 0 else loss * 0
+
+
+def detections(defaults, offsets, scores, least=.01, overlap=.45, candidates=400, most=200):
+    """[(score, class, box)] of one image: offsets are default boxes x 4, scores x (classes + 1)."""
+    centres, sizes = (defaults[:, :2] + defaults[:, 2:]) / 2, defaults[:, 2:] - defaults[:, :2]
+    middle, half = centres + offsets[:, :2] * .1 * sizes, sizes * numpy.exp(offsets[:, 2:] * .2) / 2
+    boxes = numpy.concatenate([middle - half, middle + half], 1)
+    shares = numpy.exp(scores - scores.max(1, keepdims=True))
+    shares /= shares.sum(1, keepdims=True)
+    found = []
+    for number in range(1, scores.shape[1]):
+        order = numpy.argsort(-shares[:, number], kind="stable")[:candidates]
+        order = order[shares[order, number] >= least]
+        table = overlaps(boxes[order], boxes[order])
+        kept = []
+        for i in range(len(order)):
+            if all(table[i, k] <= overlap for k in kept):
+                kept.append(i)
+        found += [(float(shares[order[i], number]), number - 1, boxes[order[i]]) for i in kept]
+    return sorted(found, key=lambda one: -one[0])[:most]
+
+
+def mean_average_precision(found, objects, classes, overlap=.5):
+    """Area below precision and recall (VOC 2010), mean over the classes that occur. found, objects: by
+    image; objects [class, left, top, right, bottom], none of them difficult.
+    """
+    means = []
+    for number in range(classes):
+        truth = [numpy.array([one[1:] for one in of if one[0] == number]).reshape(-1, 4) for of in objects]
+        total = sum(map(len, truth))
+        if total == 0:
+            continue
+        taken = [set() for _ in truth]
+        ranked = sorted(((score, n, box) for n, of in enumerate(found) for score, c, box in of if c == number),
+                        key=lambda one: -one[0])
+        hits = []
+        for _, n, box in ranked:
+            table = overlaps(truth[n], box[None])[:, 0] if len(truth[n]) else numpy.zeros(1)
+            best = int(table.argmax())
+            hit = table[best] >= overlap and best not in taken[n]
+            if hit:
+                taken[n].add(best)
+            hits.append(hit)
+        right = numpy.cumsum(hits)
+        precision = right / numpy.arange(1, len(hits) + 1)
+        envelope = numpy.maximum.accumulate(precision[::-1])[::-1]
+        recall = right / total
+        means.append(float((numpy.diff(recall, prepend=0) * envelope).sum()))
+    return sum(means) / len(means) if means else 0.0
