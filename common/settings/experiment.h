@@ -76,8 +76,8 @@ struct Experiment {
     std::vector<double> mean;     // of each channel, after scale; subtracted
     std::vector<double> std_dev;  // standard deviation of each channel, after scale; divided by
     bool photometric = false;     // SSD's changes of a training image's colours
-    double expand = 1;         // canvas of a training image, at most so many times as high and wide
-    bool object_crop = false;  // SSD's random part of a training image
+    double expand = 1;  // largest ratio of a random canvas to its training image, of each side
+    bool object_crop = false;           // SSD's random part of a training image
     bool random_interpolation = false;  // of training images that are scaled
     std::vector<double> crop_area;      // shares of a training image that are cropped; empty: all
     std::vector<double> crop_aspect = {3.0 / 4, 4.0 / 3};  // of these crops: width / height

@@ -23,8 +23,8 @@ namespace {
 constexpr uint64_t kMaxClassListBytes = 64 << 20;
 constexpr size_t kListedClasses = 12;  // in a message
 constexpr size_t kNamedCases = 3;      // of a rule, in its note
-// What is cut off of a box by less is not counted: programs round differently, or count pixels
-// from 0.
+// Boxes that are clipped by less are not counted: programs round differently, or count pixels from
+// 0.
 constexpr float kSlackPixels = 1;
 
 // Positions of the fields.

@@ -60,7 +60,7 @@ struct AnnotatedImages {
 struct DetectionSet {
   std::string name;  // for messages
   std::vector<AnnotatedImages> parts;
-  // Names of classes, of which data.class_list may select some: without a list class i is names[i].
+  // Names of classes; data.class_list may select some. Without a list class i is names[i].
   std::vector<std::string> names;
   // Coordinates are numbers of pixels from 1 on, and the last ones belong to the box: a box from 1
   // to the width is as wide as the image. False: positions, and the image begins at 0.

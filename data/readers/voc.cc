@@ -53,7 +53,7 @@ std::optional<std::string_view> VocNameIn(std::string_view file, std::string_vie
   return file;
 }
 
-// The folders of which a folder Annotations holds XML files.
+// The folders with a folder Annotations that holds XML files.
 std::set<std::string> RootsIn(const ImageListing& listing) {
   std::set<std::string> roots;
   for (const std::string& file : listing.others) {
@@ -102,7 +102,7 @@ Result<VocLayout> FindVocLayout(const std::string& path) {
   return layout;
 }
 
-// An image in a list, and where it is listed.
+// An image in a list, and its place there.
 struct ListedImage {
   std::string name;
   std::string where;

@@ -75,7 +75,7 @@ Status CheckOneSize(const Fields& fields, const std::string& name);
 // DataLoss if those of a sample differ.
 Status CheckOneSizeOf(const Fields& fields, const Sample& sample, const std::string& name);
 
-// What a map may depend on.
+// The state of a sample that a map may depend on.
 struct Scene {
   PictureSize size;
   std::span<const Box> boxes;
@@ -100,8 +100,9 @@ class GeometricTransform : public Transform {
 };
 
 // Transforms of one sample, in order. Maps of pictures and masks are put off and composed as far as
-// possible, so that a picture is moved once: an enlarged canvas of which a part is scaled down is
-// never made. Lists move at once. The result has the bits of one transform after the other.
+// possible, so that a picture is moved once: of an enlarged canvas that is cropped and scaled
+// down nothing is made. Lists move at once. The result has the bits of one transform after the
+// other.
 class PendingMoves {
  public:
   explicit PendingMoves(Sample* sample) : sample_(sample) {}

@@ -13,8 +13,8 @@
 namespace kumo {
 
 // Draws one of seven kinds of parts: the whole image; a part whose overlap (intersection over
-// union) with each box is at least .1, .3, .5, .7 or .9; any part. All kinds of which a part is
-// found are equally likely. A part of an image of H x W is tried up to 50 times:
+// union) with each box is at least .1, .3, .5, .7 or .9; any part. The kinds for which a part
+// is found are equally likely. A part of an image of H x W is tried up to 50 times:
 //
 //   scale s uniform in [.3, 1), aspect a uniform in [max(1/2, s^2), min(2, 1/s^2)),
 //   height H s / sqrt(a) and width W s sqrt(a), rounded down, at a uniform position

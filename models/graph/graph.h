@@ -25,7 +25,7 @@
 
 namespace kumo {
 
-// What a tensor is to its layer.
+// The role of a tensor in its layer.
 enum class TensorKind {
   kWeight,
   kBias,

@@ -123,7 +123,7 @@ class OnnxRuntimeTest : public testing::Test {
     }
   }
 
-  // What a detector finds in random pictures, before and after its choice of detections; the number
+  // A detector on random pictures, before and after its choice of detections; the number
   // of detections.
   int64_t WriteDetector(const std::string& name, float spread, const DetectionRule& rule) {
     constexpr int kPictures = 3;
