@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Training of a detector by Kumo and by PyTorch, from the same initial weights, on the same augmented
 samples, with the same rates and steps: mean average precision (VOC 2010, overlap .5) of each evaluated
-epoch, a line of JSON each, and a table at the end.
+epoch, a line of JSON each, and tables at the end: of these, and of how far the losses of the rounds differ.
 
-  bench/torch_ssd.py experiments/bccd_ssd300_slim.conf [--epochs N] [--set KEY=VALUE ...]
+  bench/torch_ssd.py experiments/bccd_ssd300_slim.conf [--epochs N] [--again] [--set KEY=VALUE ...]
+
+Two trainings that round differently diverge: --again trains in PyTorch once more, from weights changed by
+1e-6 of themselves, as the yardstick.
 
 Takes gradient mode and adamw, and data without difficult objects. Kumo's figures are its own; PyTorch's
 detections are counted by bench/torch_detector.py. The seconds are no measurement of speed: PyTorch's steps
@@ -14,6 +17,7 @@ import json
 import math
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,14 +30,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def kumo(arguments, sets, folder):
-    """{epoch: map}, seconds."""
+    """{epoch: map}, losses by round, seconds."""
     began = time.time()
     subprocess.run([arguments.bin / "kumo", "launch", arguments.experiment, "--workers", str(arguments.workers),
                     *sets, "--set", f"output.directory={folder}/out"], check=True,
                    stdout=subprocess.DEVNULL if arguments.quiet else sys.stderr)
-    lines = map(json.loads, (folder / "out/log.jsonl").read_text().splitlines())
-    return {line["epoch"]: line["validation/main/map"] for line in lines
-            if "validation/main/map" in line}, time.time() - began
+    lines = [json.loads(line) for line in (folder / "out/log.jsonl").read_text().splitlines()]
+    return ({line["epoch"]: line["validation/main/map"] for line in lines if "validation/main/map" in line},
+            [line["main/loss"] for line in lines if line["kind"] == "point"], time.time() - began)
 
 
 class Detector(TorchNetwork):
@@ -45,7 +49,9 @@ class Detector(TorchNetwork):
 
 
 class Training:
-    def __init__(self, torch, numpy, arguments, sets, folder):
+    """In PyTorch, from Kumo's initial weights, each times 1 plus a normal number of the deviation `change`."""
+
+    def __init__(self, torch, numpy, arguments, sets, folder, change=0.0):
         self.torch, self.numpy = torch, numpy
         plain = [one for one in sets if one != "--set"]
         subprocess.run([arguments.bin / "first_steps", arguments.experiment, folder / "first", "1", *plain],
@@ -54,6 +60,7 @@ class Training:
         if run["optimiser"]["type"] != "adamw":
             sys.exit(f"optimiser.type = {run['optimiser']['type']}: PyTorch's side has adamw only")
         weights = torch.from_numpy(numpy.fromfile(folder / "first/weights.f32", dtype="float32"))
+        weights *= 1 + change * torch.randn(weights.shape, generator=torch.Generator().manual_seed(1))
         self.tensors = {}
         for tensor in run["tensors"]:
             size = math.prod(tensor["shape"])
@@ -88,9 +95,9 @@ class Training:
         return [detections(defaults, *pair) for pair in zip(offsets, scores)]
 
     def run(self):
-        """{epoch: map}, seconds of the steps alone."""
+        """{epoch: map}, losses by round, seconds of the steps alone."""
         from torch_detector import mean_average_precision
-        maps, found, objects, seconds, epoch = {}, [], [], 0.0, 0
+        maps, losses, found, objects, seconds, epoch = {}, [], [], [], 0.0, 0
 
         def end():
             if found:
@@ -108,11 +115,13 @@ class Training:
             for group in self.optimiser.param_groups:
                 group["lr"] = head["rate"] * group["factor"]
             self.optimiser.zero_grad()
-            self.net.loss(images, head["objects"]).backward()
+            loss = self.net.loss(images, head["objects"])
+            loss.backward()
             self.optimiser.step()
+            losses.append(loss.item())
             seconds += time.time() - began
         end()
-        return maps, seconds
+        return maps, losses, seconds
 
 
 def main():
@@ -121,6 +130,8 @@ def main():
     options.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin")
     options.add_argument("--epochs", type=int, help="default: the experiment's")
     options.add_argument("--workers", type=int, default=2, help="of Kumo, and threads of PyTorch (default 2)")
+    options.add_argument("--again", action="store_true",
+                         help="PyTorch a second time, from weights changed by 1e-6 of themselves")
     options.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options.add_argument("--quiet", action="store_true", help="without Kumo's progress")
     arguments = options.parse_args()
@@ -135,15 +146,30 @@ def main():
     sets = [part for one in arguments.set for part in ("--set", one)]
     if arguments.epochs:
         sets += ["--set", f"job.epochs={arguments.epochs}"]
+    sides = {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        training = Training(torch, numpy, arguments, sets, folder)
-        theirs, their_seconds = training.run()
-        ours, our_seconds = kumo(arguments, sets, folder)
-    print(f"{'epoch':>5} {'Kumo':>8} {'PyTorch':>8}")
-    for epoch in sorted(theirs):
-        print(f"{epoch:5} {ours.get(epoch, float('nan')):8.4f} {theirs[epoch]:8.4f}")
-    print(f"Kumo {our_seconds:.0f} s with evaluations, PyTorch's steps {their_seconds:.0f} s")
+        sides["PyTorch"] = Training(torch, numpy, arguments, sets, folder).run()
+        if arguments.again:
+            sides["PyTorch again"] = Training(torch, numpy, arguments, sets, folder, 1e-6).run()
+        sides["Kumo"] = kumo(arguments, sets, folder)
+    report(sides)
+
+
+def report(sides):
+    maps, losses, seconds = sides["PyTorch"]
+    print(f"{'map in epoch':24}" + "".join(f"{side:>16}" for side in sides))
+    for epoch in sorted(maps):
+        print(f"{epoch:24}" + "".join(f"{one.get(epoch, math.nan):16.4f}" for one, _, _ in sides.values()))
+    print("loss of a round beside PyTorch's, median and range")
+    for side, (_, others, _) in sides.items():
+        for first, last in ((1, 1), (2, 9), (10, 29), (30, len(losses))):
+            pairs = list(zip(others, losses))[first - 1:last]
+            if side != "PyTorch" and pairs:
+                ratios = [other / theirs - 1 for other, theirs in pairs]
+                print(f"  {side:14} rounds {first:4} to {last:4} {statistics.median(ratios):+10.1e} "
+                      f"{min(ratios):+10.1e} {max(ratios):+10.1e}")
+    print(f"Kumo {sides['Kumo'][2]:.0f} s with evaluations, PyTorch's steps {seconds:.0f} s")
 
 
 if __name__ == "__main__":
