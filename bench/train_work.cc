@@ -11,7 +11,8 @@ namespace kumo {
 namespace {
 
 model::Network Zoo(const std::string& name) {
-  return Take(LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65));
+  return Take(LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt",
+                          {.vocabulary = 65, .classes = 20}));
 }
 
 // He et al. 2015, Deep Residual Learning, table 1, the column of 50 layers: four stages of blocks

@@ -1,12 +1,6 @@
 #include "models/network.h"
 
-#include <algorithm>
-#include <cctype>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <iterator>
-#include <string_view>
 #include <vector>
 
 #include <glog/logging.h>
@@ -21,7 +15,6 @@ namespace kumo {
 namespace {
 
 constexpr uint64_t kLongestFileMib = 16;
-constexpr std::string_view kVocabulary = "vocabulary";
 
 // Keeps the first error, with its place counted from 1 as editors do.
 class FirstError final : public google::protobuf::io::ErrorCollector {
@@ -49,52 +42,6 @@ std::string Place(const std::string& name,
   const google::protobuf::FieldDescriptor* field =
       model::Network::descriptor()->FindFieldByNumber(model::Network::kLayersFieldNumber);
   return name + ":" + std::to_string(places.GetLocation(field, layer).line + 1);
-}
-
-// Places of a word in a text protobuf where it is a value: outside of comments and strings, and not
-// before ':' or '{', as a field's name.
-std::vector<size_t> PlacesOfValue(std::string_view text, std::string_view word) {
-  std::vector<size_t> places;
-  const auto is_of_name = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-  };
-  for (size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (c == '#') {
-      at = std::min(text.find('\n', at), text.size());
-    } else if (c == '"' || c == '\'') {
-      for (++at; at < text.size() && text[at] != c; ++at) at += text[at] == '\\' ? 1 : 0;
-      ++at;
-    } else if (is_of_name(c)) {
-      size_t end = at;
-      while (end < text.size() && is_of_name(text[end])) ++end;
-      const size_t next = std::min(text.find_first_not_of(" \t\r\n", end), text.size());
-      const bool is_field = next < text.size() && (text[next] == ':' || text[next] == '{');
-      if (text.substr(at, end - at) == word && !is_field) places.push_back(at);
-      at = end;
-    } else {
-      ++at;
-    }
-  }
-  return places;
-}
-
-// Writes the number over the word `vocabulary`. The number is never longer than the word, and
-// blanks keep the places of what follows. InvalidArgument if the word stands for nothing.
-Status ReplaceVocabulary(const std::string& name, int64_t vocabulary, std::string* text) {
-  for (const size_t at : PlacesOfValue(*text, kVocabulary)) {
-    if (vocabulary == kNoVocabulary) {
-      const auto line =
-          1 + std::count(text->begin(), text->begin() + static_cast<int64_t>(at), '\n');
-      return InvalidArgument(name + ":" + std::to_string(line) +
-                             ": the word vocabulary stands for the number of tokens of a text, but "
-                             "the data are no text: write a number, or set data.reader = text");
-    }
-    std::string number = std::to_string(vocabulary);
-    number.resize(std::max(number.size(), kVocabulary.size()), ' ');
-    text->replace(at, kVocabulary.size(), number);
-  }
-  return OkStatus();
 }
 
 }  // namespace
@@ -127,9 +74,8 @@ Result<Graph> PlanNetwork(const model::Network& network) {
 }
 
 Result<model::Network> ParseNetwork(const std::string& text, const std::string& name,
-                                    int64_t vocabulary) {
-  std::string numbers = text;
-  KUMO_RETURN_IF_ERROR(ReplaceVocabulary(name, vocabulary, &numbers));
+                                    const DataNumbers& numbers) {
+  KUMO_ASSIGN_OR_RETURN(const std::string whole, WithNumbers(text, name, numbers));
   model::Network network;
   FirstError error(name);
   google::protobuf::TextFormat::Parser parser;
@@ -137,7 +83,7 @@ Result<model::Network> ParseNetwork(const std::string& text, const std::string& 
   parser.RecordErrorsTo(&error);
   parser.WriteLocationsTo(&places);
   parser.SetRecursionLimit(32);
-  if (!parser.ParseFromString(numbers, &network)) {
+  if (!parser.ParseFromString(whole, &network)) {
     return InvalidArgument(error.message().empty() ? name + ": not a text protobuf"
                                                    : error.message());
   }
@@ -147,9 +93,9 @@ Result<model::Network> ParseNetwork(const std::string& text, const std::string& 
   return network;
 }
 
-bool NeedsVocabulary(const std::string& path) {
+bool FileNeedsVocabulary(const std::string& path) {
   const Result<std::string> text = ReadTextFile(path, kLongestFileMib);
-  return text.ok() && !PlacesOfValue(*text, kVocabulary).empty();
+  return text.ok() && NeedsVocabulary(*text);
 }
 
 std::string NetworkText(const model::Network& network) {
@@ -161,9 +107,9 @@ std::string NetworkText(const model::Network& network) {
   return text;
 }
 
-Result<model::Network> LoadNetwork(const std::string& path, int64_t vocabulary) {
+Result<model::Network> LoadNetwork(const std::string& path, const DataNumbers& numbers) {
   const Result<std::string> text = ReadTextFile(path, kLongestFileMib);
-  if (text.ok()) return ParseNetwork(*text, path, vocabulary);
+  if (text.ok()) return ParseNetwork(*text, path, numbers);
   return Status(text.status().code(), path + ": " + text.status().message() +
                                           "; network.file names the network's text protobuf");
 }

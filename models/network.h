@@ -9,27 +9,23 @@
 
 #include "common/base/status.h"
 #include "models/graph/graph.h"
+#include "models/number_words.h"
 #include "proto/model.pb.h"
 
 namespace kumo {
 
-// In a file the word `vocabulary` may stand for the number of different tokens of a text:
-//   input { name: "tokens" extents: 64 vocabulary: vocabulary }
-//   layers { name: "scores" fully_connected { outputs: vocabulary per_position: true } }
-inline constexpr int64_t kNoVocabulary = 0;  // the data are no text
-
-// Reads and checks a text-protobuf file. vocabulary: what that word stands for. NotFound or
-// Unavailable if the file cannot be read. InvalidArgument "file:line:column: ..." if it is no
-// network, with the likely meaning of an unknown field, "file:line: layer conv2: kernel must be
-// ..." if a field is wrong, and likewise if the word `vocabulary` stands for nothing.
-Result<model::Network> LoadNetwork(const std::string& path, int64_t vocabulary = kNoVocabulary);
+// Reads and checks a text-protobuf file. numbers: what its words stand for (number_words.h).
+// NotFound or Unavailable if the file cannot be read. InvalidArgument "file:line:column: ..." if it
+// is no network, with the likely meaning of an unknown field, "file:line: layer conv2: kernel must
+// be ..." if a field is wrong, and the errors of WithNumbers.
+Result<model::Network> LoadNetwork(const std::string& path, const DataNumbers& numbers = {});
 
 // The same from memory; `name` stands for the file in messages.
 Result<model::Network> ParseNetwork(const std::string& text, const std::string& name,
-                                    int64_t vocabulary = kNoVocabulary);
+                                    const DataNumbers& numbers = {});
 
 // Whether the file can be read and has the word `vocabulary` for a number.
-bool NeedsVocabulary(const std::string& path);
+bool FileNeedsVocabulary(const std::string& path);
 
 // The same network as text protobuf in one line, without the file's comments.
 std::string NetworkText(const model::Network& network);

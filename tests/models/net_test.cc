@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 model::Network Zoo(const std::string& name) {
   Result<model::Network> network =
-      LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65);
+      LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", {.vocabulary = 65, .classes = 20});
   CHECK(network.ok()) << network.status().message();
   return *network;
 }

@@ -9,20 +9,22 @@
 namespace kumo {
 namespace {
 
-Graph GraphOfSsd(const std::string& name) {
-  return PlanNetwork(LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt").value()).value();
+Graph GraphOfSsd(const std::string& name, int64_t classes) {
+  const std::string file = std::string(KUMO_ZOO) + "/" + name + ".pbtxt";
+  return PlanNetwork(LoadNetwork(file, {.classes = classes}).value()).value();
 }
 
 struct SsdCase {
   const char* name;
   int divisor;
+  int classes;
 };
 
 class SsdNetworkTest : public testing::TestWithParam<SsdCase> {};
 
 TEST_P(SsdNetworkTest, HasThePublishedShapesAndBoxes) {
   const SsdCase& of = GetParam();
-  const Graph graph = GraphOfSsd(of.name);
+  const Graph graph = GraphOfSsd(of.name, of.classes);
   std::map<std::string, Shape> shapes;
   for (const Node& node : graph.nodes) shapes[node.name] = graph.values[node.outputs[0]].shape;
   EXPECT_EQ(shapes["pool1"], Shape({64 / of.divisor, 150, 150}));
@@ -38,7 +40,8 @@ TEST_P(SsdNetworkTest, HasThePublishedShapesAndBoxes) {
   for (int map = 0; map < 6; ++map) {
     const std::string number = std::to_string(map + 1);
     EXPECT_EQ(shapes["loc" + number], Shape({4 * boxes_of[map], sizes[map], sizes[map]}));
-    EXPECT_EQ(shapes["conf" + number], Shape({21 * boxes_of[map], sizes[map], sizes[map]}));
+    EXPECT_EQ(shapes["conf" + number],
+              Shape({(of.classes + 1) * boxes_of[map], sizes[map], sizes[map]}));
     boxes += boxes_of[map] * sizes[map] * sizes[map];
   }
   EXPECT_EQ(boxes, 8732);
@@ -46,8 +49,13 @@ TEST_P(SsdNetworkTest, HasThePublishedShapesAndBoxes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, SsdNetworkTest,
-                         testing::Values(SsdCase{"voc_ssd300", 1}, SsdCase{"voc_ssd300_slim", 4}),
-                         [](const auto& tested) { return std::string(tested.param.name); });
+                         testing::Values(SsdCase{"voc_ssd300", 1, 20},
+                                         SsdCase{"voc_ssd300_slim", 4, 20},
+                                         SsdCase{"voc_ssd300_slim", 4, 3}),
+                         [](const auto& tested) {
+                           return std::string(tested.param.name) +
+                                  std::to_string(tested.param.classes);
+                         });
 
 }  // namespace
 }  // namespace kumo

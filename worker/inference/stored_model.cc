@@ -41,14 +41,20 @@ Result<Experiment> ExperimentOf(const checkpoint::Manifest& manifest, const Mode
   return std::move(loaded.experiment);
 }
 
-// Number of tokens for which the network was trained; kNoVocabulary if it takes no tokens.
+// Number of tokens for which the network was trained; 0 if it takes no tokens.
 int64_t VocabularyOf(const checkpoint::Manifest& manifest) {
   const Result<model::Network> network = ParseNetwork(manifest.network(), "");
   if (!network.ok()) return manifest.class_names_size();
   for (const model::Input& input : network->input()) {
     if (input.vocabulary() > 0) return input.vocabulary();
   }
-  return kNoVocabulary;
+  return 0;
+}
+
+// The file of model.experiment. Its words stand for the numbers with which the job was trained.
+Result<model::Network> LoadNetworkFile(const StoredModel& model) {
+  return LoadNetwork(model.experiment.network.file, {.vocabulary = VocabularyOf(model.manifest),
+                                                     .classes = model.experiment.data.classes});
 }
 
 Result<ParameterLayout> LayoutFor(const StoredModel& model) {
@@ -58,8 +64,7 @@ Result<ParameterLayout> LayoutFor(const StoredModel& model) {
                               " was written by release 0.1, without its network; name its "
                               "experiment file, and the checkpoint with --checkpoint");
   }
-  KUMO_ASSIGN_OR_RETURN(const model::Network network,
-                        LoadNetwork(model.experiment.network.file, VocabularyOf(model.manifest)));
+  KUMO_ASSIGN_OR_RETURN(const model::Network network, LoadNetworkFile(model));
   KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
   return ParameterLayout::Make(graph.tensors());
 }
@@ -102,7 +107,7 @@ Result<model::Network> NetworkOf(const StoredModel& model) {
   if (model.has_experiment_file) KUMO_RETURN_IF_ERROR(CheckHasNetwork(model.experiment));
   Result<model::Network> network =
       model.has_experiment_file
-          ? LoadNetwork(model.experiment.network.file, VocabularyOf(model.manifest))
+          ? LoadNetworkFile(model)
           : ParseNetwork(said, "the network of checkpoint " + model.checkpoint);
   if (!network.ok()) return network.status();
   ClearFactors(&*network);

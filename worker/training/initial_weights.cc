@@ -234,6 +234,22 @@ std::string NamesFileOf(const Experiment::Network& network) {
   return std::filesystem::exists(beside, error) ? beside.string() : given.string();
 }
 
+std::vector<std::string> WordsForNames(const Experiment::Network& network) {
+  const std::filesystem::path file = network.file;
+  const std::string begin = file.stem().string() + ".";
+  constexpr std::string_view kEnd = ".names";
+  std::vector<std::string> words;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(file.parent_path(), error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() <= begin.size() + kEnd.size()) continue;
+    if (!name.starts_with(begin) || !name.ends_with(kEnd)) continue;
+    words.push_back(name.substr(begin.size(), name.size() - begin.size() - kEnd.size()));
+  }
+  std::ranges::sort(words);
+  return words;
+}
+
 Result<checkpoint::Origin> TransferWeights(const Experiment& experiment,
                                            const ParameterLayout& layout,
                                            std::span<float> weights) {

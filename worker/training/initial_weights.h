@@ -37,6 +37,8 @@ Result<checkpoint::Origin> TransferWeights(const Experiment& experiment,
 // The file that network.initial_names names: a path, or a word such as `torchvision`, for the file
 // NETWORK.torchvision.names beside NETWORK.pbtxt.
 std::string NamesFileOf(const Experiment::Network& network);
+// The words for which there are such files, sorted.
+std::vector<std::string> WordsForNames(const Experiment::Network& network);
 
 // The initial weights of a job by chunk: `weights` (layout.size() floats), with tensors of
 // network.initial_weights if that is set. The errors of TransferWeights.

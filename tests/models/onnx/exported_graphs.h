@@ -81,7 +81,7 @@ inline std::optional<Graph> GraphBehind(const LayerCase& layer_case, size_t firs
 
 inline Graph Zoo(const std::string& name) {
   const Result<model::Network> network =
-      LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65);
+      LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", {.vocabulary = 65, .classes = 20});
   CHECK(network.ok()) << network.status().message();
   return PlanNetwork(*network).value();
 }

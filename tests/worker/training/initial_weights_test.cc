@@ -259,7 +259,7 @@ TEST_P(FromFileTest, TheFileOfNamesSaysForWhichPixelsTheWeightsAre) {
 
 TEST(TensorNamesTest, MapsOfVggsNamesComeWithSsd) {
   const std::string zoo = KUMO_ZOO;
-  const auto network = LoadNetwork(zoo + "/voc_ssd300.pbtxt");
+  const auto network = LoadNetwork(zoo + "/voc_ssd300.pbtxt", {.classes = 20});
   ASSERT_TRUE(network.ok()) << network.status().message();
   const auto layout = ParameterLayout::Make(PlanNetwork(*network)->tensors()).value();
   const auto of = [&](const char* program, const char* name) {

@@ -3,6 +3,7 @@
 #include "models/backend/host_memory.h"
 #include "models/net.h"
 #include "models/network.h"
+#include "tests/data/detection_files.h"
 #include "tests/data/image_bytes.h"
 #include "tests/worker/training/trainer_harness.h"
 
@@ -31,8 +32,8 @@ class JobMemoryTest : public TrainerTest {
 TEST_F(JobMemoryTest, WhatIsCountedForANetIsWhatItTakes) {
   for (const std::string name : {"mnist_mlp", "mnist_lenet", "cifar_convnet", "char_gpt_small"}) {
     for (const int batch : {1, 16, 17, 100}) {
-      const model::Network network =
-          *LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65);
+      const model::Network network = *LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt",
+                                                  {.vocabulary = 65, .classes = 20});
       CountedMemory counted;
       const auto counting = MakeCpuBackendIn(&counted);
       ASSERT_TRUE(Net::Make(network, batch, counting.get()).ok());
@@ -83,6 +84,35 @@ TEST_F(JobMemoryTest, ANormalisationOfASingleNumberIsNoted) {
   EXPECT_THAT(notes(batch, 1), testing::SizeIs(1));
   const std::string frozen = "layers { name: 'bn' trainable: false batch_normalisation {} }";
   EXPECT_THAT(notes(frozen, 1), testing::IsEmpty()) << "it takes its running statistics";
+}
+
+TEST_F(JobMemoryTest, SettingsThatMakeADetectorWorseThanPublishedAreNoted) {
+  const std::string images = folder_ + "/dogs";
+  test::WriteFiles(images, test::VocLayout("",
+                                           {{"1", {{"dog", {1, 1, 30, 20}}}},
+                                            {"2", {{"dog", {2, 3, 7, 9}}}},
+                                            {"3", {{"dog", {4, 3, 9, 9}}}}},
+                                           ""));
+  const auto notes = [&](const std::string& name, int minibatch, const std::string& weights) {
+    Experiment e = Block();
+    e.data.reader = DataReader::kVoc;
+    e.data.train_images = e.data.validation_images = images;
+    e.data.classes = 1;
+    e.data.image_size = "3x300x300";
+    e.sync.mode = SyncMode::kGradient;
+    e.sync.partitions = 2;
+    e.sync.minibatch = minibatch;
+    e.network.file = std::string(KUMO_ZOO) + "/" + name + ".pbtxt";
+    e.network.initial_weights = weights;
+    return MemoryOfJob(e, *LoadNetwork(e.network.file, {.classes = 1}), 1)->notes;
+  };
+  EXPECT_THAT(notes("voc_ssd300_slim", 8, ""), testing::IsEmpty());
+  EXPECT_THAT(notes("voc_ssd300_slim", 4, ""),
+              testing::ElementsAre(HasSubstr("matched boxes of 8 images")));
+  EXPECT_THAT(notes("voc_ssd300", 16, ""),
+              testing::ElementsAre(AllOf(HasSubstr("network.initial_weights is not set"),
+                                         HasSubstr("chainercv, torchvision"))));
+  EXPECT_THAT(notes("voc_ssd300", 16, "vgg16.npz"), testing::IsEmpty());
 }
 
 TEST_F(JobMemoryTest, DataThatAllWorkersMapIsNotAWorkers) {

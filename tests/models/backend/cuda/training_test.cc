@@ -40,7 +40,9 @@ const int kBatch = GpuIsSimulated() ? 10 : 32;
 #endif
 
 model::Network Zoo(const std::string& name) {
-  return LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt", /*vocabulary=*/65).value();
+  return LoadNetwork(std::string(KUMO_ZOO) + "/" + name + ".pbtxt",
+                     {.vocabulary = 65, .classes = 20})
+      .value();
 }
 
 model::Network Parse(const char* text) {

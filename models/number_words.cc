@@ -1,0 +1,193 @@
+#include "models/number_words.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "common/base/printable.h"
+#include "common/base/text.h"
+
+namespace kumo {
+namespace {
+
+// A word, and what its absence means.
+struct NumberWord {
+  std::string_view word;
+  int64_t DataNumbers::*number;
+  std::string_view of;       // the data
+  std::string_view missing;  // completes "but ..."
+};
+constexpr NumberWord kWords[] = {
+    {"vocabulary", &DataNumbers::vocabulary, "the number of tokens of a text",
+     "the data are no text: write a number, or set data.reader = text"},
+    {"classes", &DataNumbers::classes, "data.classes",
+     "that is not set: write a number, or set data.classes"},
+};
+constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+constexpr int kDeepest = 16;  // parentheses
+
+bool IsOfName(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+bool IsOfExpression(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view("+*() \t").find(c) != std::string_view::npos;
+}
+
+const NumberWord* Find(std::string_view word) {
+  const auto* const found = std::ranges::find(kWords, word, &NumberWord::word);
+  return found == std::end(kWords) ? nullptr : found;
+}
+
+// A word that is a value: outside of comments and strings, and not before ':' or '{', as a field's
+// name.
+struct WordPlace {
+  const NumberWord* word = nullptr;
+  size_t begin = 0;
+  size_t end() const { return begin + word->word.size(); }
+};
+
+std::optional<WordPlace> NextPlace(std::string_view text, size_t at) {
+  while (at < text.size()) {
+    const char c = text[at];
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (c == '"' || c == '\'') {
+      for (++at; at < text.size() && text[at] != c; ++at) at += text[at] == '\\' ? 1 : 0;
+      ++at;
+    } else if (IsOfName(c)) {
+      size_t end = at;
+      while (end < text.size() && IsOfName(text[end])) ++end;
+      const size_t next = std::min(text.find_first_not_of(" \t\r\n", end), text.size());
+      const bool is_field = next < text.size() && (text[next] == ':' || text[next] == '{');
+      const NumberWord* word = Find(text.substr(at, end - at));
+      if (word != nullptr && !is_field) return WordPlace{word, at};
+      at = end;
+    } else {
+      ++at;
+    }
+  }
+  return std::nullopt;
+}
+
+// Sum: product {+ product}; product: factor {* factor}; factor: number, word or (sum).
+class Expression {
+ public:
+  Expression(std::string_view text, const DataNumbers& numbers) : text_(text), numbers_(numbers) {}
+
+  // nullopt if it is no expression, or above kLargest.
+  std::optional<int64_t> Value() {
+    const std::optional<int64_t> value = Sum(0);
+    return Peek() == '\0' ? value : std::nullopt;
+  }
+
+ private:
+  char Peek() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+
+  std::optional<int64_t> Sum(int depth) {
+    std::optional<int64_t> value = Product(depth);
+    while (value && Peek() == '+') {
+      ++at_;
+      const std::optional<int64_t> other = Product(depth);
+      value = other ? Limited(*value + *other) : std::nullopt;
+    }
+    return value;
+  }
+
+  std::optional<int64_t> Product(int depth) {
+    std::optional<int64_t> value = Factor(depth);
+    while (value && Peek() == '*') {
+      ++at_;
+      const std::optional<int64_t> other = Factor(depth);
+      value = other ? Limited(*value * *other) : std::nullopt;
+    }
+    return value;
+  }
+
+  std::optional<int64_t> Factor(int depth) {
+    if (Peek() == '(') {
+      ++at_;
+      if (depth == kDeepest) return std::nullopt;
+      const std::optional<int64_t> value = Sum(depth + 1);
+      if (Peek() != ')') return std::nullopt;
+      ++at_;
+      return value;
+    }
+    const size_t begin = at_;
+    while (at_ < text_.size() && IsOfName(text_[at_])) ++at_;
+    const std::string_view name = text_.substr(begin, at_ - begin);
+    if (const NumberWord* word = Find(name)) return Limited(numbers_.*word->number);
+    const std::optional<int64_t> number = ParseNumber<int64_t>(name);
+    return number ? Limited(*number) : std::nullopt;
+  }
+
+  static std::optional<int64_t> Limited(int64_t value) {
+    return value > kLargest ? std::nullopt : std::optional(value);
+  }
+
+  const std::string_view text_;
+  const DataNumbers& numbers_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> WithNumbers(const std::string& text, const std::string& name,
+                                const DataNumbers& numbers) {
+  std::string made = text;
+  size_t from = 0;
+  while (const std::optional<WordPlace> place = NextPlace(made, from)) {
+    const auto where = [&] {
+      const auto line =
+          1 + std::count(made.begin(), made.begin() + static_cast<int64_t>(place->begin), '\n');
+      return name + ":" + std::to_string(line) + ": ";
+    };
+    const NumberWord& word = *place->word;
+    if (numbers.*word.number <= 0) {
+      return InvalidArgument(where() + "the word " + std::string(word.word) + " stands for " +
+                             std::string(word.of) + ", but " + std::string(word.missing));
+    }
+    // The words of an expression are among its characters, which no two values share: ':', ',' or
+    // a letter is between them.
+    size_t begin = place->begin;
+    while (begin > from && IsOfExpression(made[begin - 1])) --begin;
+    size_t end = place->end();
+    while (true) {
+      while (end < made.size() && IsOfExpression(made[end])) ++end;
+      const std::optional<WordPlace> next = NextPlace(made, end);
+      if (!next || next->begin != end) break;
+      end = next->end();
+    }
+    while (made[begin] == ' ' || made[begin] == '\t') ++begin;
+    while (made[end - 1] == ' ' || made[end - 1] == '\t') --end;
+    const std::string expression = made.substr(begin, end - begin);
+    const std::optional<int64_t> value = Expression(expression, numbers).Value();
+    if (!value) {
+      return InvalidArgument(where() + "\"" + Printable(expression, 80) +
+                             "\" is no number: write a sum or product of numbers and of the words "
+                             "vocabulary and classes, at most 2147483647");
+    }
+    // Blanks keep the places of what follows.
+    std::string number = std::to_string(*value);
+    number.resize(std::max(number.size(), expression.size()), ' ');
+    made.replace(begin, expression.size(), number);
+    from = begin + number.size();
+  }
+  return made;
+}
+
+bool NeedsVocabulary(std::string_view text) {
+  size_t from = 0;
+  while (const std::optional<WordPlace> place = NextPlace(text, from)) {
+    if (place->word->number == &DataNumbers::vocabulary) return true;
+    from = place->end();
+  }
+  return false;
+}
+
+}  // namespace kumo

@@ -1,0 +1,61 @@
+#include "models/number_words.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kumo {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr DataNumbers kNumbers{.vocabulary = 65, .classes = 20};
+
+std::string Made(const std::string& text) {
+  const Result<std::string> made = WithNumbers(text, "n", kNumbers);
+  return made.ok() ? *made : made.status().message();
+}
+
+TEST(NumberWords, AnExpressionBecomesANumberInItsPlace) {
+  EXPECT_EQ(Made("outputs: classes pad: 1"), "outputs: 20      pad: 1");
+  EXPECT_EQ(Made("outputs: 4 * (classes + 1) kernel: 3"), "outputs: 84                kernel: 3");
+  EXPECT_EQ(Made("outputs:4*(classes+1)}"), "outputs:84           }");
+  EXPECT_EQ(Made("[2, classes*classes, vocabulary + classes]"),
+            "[2, 400            , 85                  ]");
+  EXPECT_EQ(Made("a: 2 + 3 * ( classes + 1 ) * 2 + vocabulary\nb: 1"),
+            "a: 193" + std::string(34, ' ') + "\nb: 1");
+}
+
+TEST(NumberWords, NamesStringsAndCommentsStay) {
+  for (const std::string text :
+       {"classes: 3", "classes { x: 1 }", "name: 'classes' # 4 * classes", "a: classes_of",
+        "name: \"\\\"classes\" b: 2", "vocabulary  : 4", "a: 4 * (2 + 1)"}) {
+    EXPECT_EQ(Made(text), text);
+  }
+}
+
+TEST(NumberWords, WrongExpressionsAreNamedWithTheirLine) {
+  for (const std::string wrong : {"4 * (classes", "classes + ", "4 classes", "classes classes",
+                                  "(classes)) ", "classes * * 2", "99999999999 * classes",
+                                  "2000000000 * classes", "classes * 99999999999999999999"}) {
+    EXPECT_THAT(Made("a: 1\noutputs: " + wrong + "\n"), HasSubstr("n:2: \"")) << wrong;
+  }
+  const std::string deep(1000, '(');
+  EXPECT_THAT(Made("a: " + deep + "classes" + std::string(1000, ')')), HasSubstr("is no number"));
+}
+
+TEST(NumberWords, AWordWithoutANumberSaysWhatItStandsFor) {
+  EXPECT_THAT(WithNumbers("\na: classes", "n", {}).status().message(),
+              HasSubstr("n:2: the word classes stands for data.classes, but"));
+  EXPECT_THAT(WithNumbers("a: 2 * vocabulary", "n", {.classes = 3}).status().message(),
+              HasSubstr("n:1: the word vocabulary stands for the number of tokens of a text, but"));
+}
+
+TEST(NumberWords, OnlyTheVocabularyNeedsTheData) {
+  EXPECT_TRUE(NeedsVocabulary("a: classes b: vocabulary"));
+  EXPECT_FALSE(NeedsVocabulary("a: classes vocabulary: 3 # vocabulary"));
+}
+
+}  // namespace
+}  // namespace kumo
