@@ -357,20 +357,23 @@ class DetectTest(unittest.TestCase):
             self.assertEqual(precisions(f"{of}3"), precisions(f"{of}1"))
             self.assertEqual(weights(f"{of}3", mode, "--workers", "2", "--set", "checkpoint.resume=8"), one)
 
-    def test_two_partitions_are_one_of_twice_the_minibatch(self):
-        """A round is divided by the matched boxes of all partitions: means over partitions would differ."""
-        def weights(name, partitions, minibatch):
+    def test_partitions_and_parts_are_one_minibatch(self):
+        """A round is divided by the matched boxes of all its parts: means of their means would differ."""
+        def weights(name, partitions, minibatch, parts=1):
             self.kumo("launch", "job.conf", "--set", f"output.directory={self.folder}/{name}", "--set", "job.epochs=1",
-                      "--set", f"sync.partitions={partitions}", "--set", f"sync.minibatch={minibatch}")
+                      "--set", f"sync.partitions={partitions}", "--set", f"sync.minibatch={minibatch}",
+                      "--set", f"sync.minibatch_parts={parts}")
             self.kumo("export", name, "--format", "safetensors", "--out", f"{name}.safetensors")
             content = (self.folder / f"{name}.safetensors").read_bytes()
             begin = 8 + struct.unpack("<Q", content[:8])[0]
             return struct.unpack(f"<{(len(content) - begin) // 4}f", content[begin:])
         one, two, other = weights("whole", 1, 6), weights("halves", 2, 3), weights("other", 1, 3)
+        parts = weights("parts", 1, 6, parts=3)
 
         def distance(a, b):
             return sum((x - y) ** 2 for x, y in zip(a, b)) ** .5
         self.assertLess(distance(one, two), 1e-4 * distance(one, other))
+        self.assertLess(distance(one, parts), 1e-4 * distance(one, other))
 
     @unittest.skipUnless(have_others(), f"{OTHERS} has no onnx and onnxruntime (set KUMO_ONNX_PYTHON)")
     def test_onnxruntime_makes_the_same_detections(self):

@@ -166,13 +166,33 @@ void Trainer::Clear(DeviceArray<float>* array) {
   backend_->Zero(array->data(), static_cast<size_t>(array->bytes()));
 }
 
-Result<int> Trainer::LoadNext(std::optional<int64_t>* weight) {
+Result<Trainer::Loaded> Trainer::LoadNext() {
   KUMO_ASSIGN_OR_RETURN(const Minibatch minibatch, train_->Next());
-  if (minibatch.size > 0) KUMO_RETURN_IF_ERROR(net_->Load(minibatch.samples()));
-  if (weight != nullptr && *weight) {
-    **weight += detector_->Positives(job_.datasets.trained().fields(), minibatch.samples());
+  Loaded loaded{.size = static_cast<int>(minibatch.size)};
+  if (loaded.size == 0) return loaded;
+  KUMO_RETURN_IF_ERROR(net_->Load(minibatch.samples()));
+  if (detector_) {
+    loaded.positives = detector_->Positives(job_.datasets.trained().fields(), minibatch.samples());
   }
-  return static_cast<int>(minibatch.size);
+  return loaded;
+}
+
+void Trainer::AddPart(const Loaded& part, const BlockStep& step, int64_t before) {
+  const int64_t numbers = weights_.TrainedNumbers();
+  float* const sum = gradient_sum_.data();
+  if (step.part == 0) backend_->Zero(sum, static_cast<size_t>(gradient_sum_.bytes()));
+  if (!detector_) {
+    const float share = static_cast<float>(part.size) / static_cast<float>(step.samples);
+    backend_->AddTo(share, gradients_.data(), numbers, sum);
+    return;
+  }
+  // The divisor of the whole minibatch is known only after its last part: `sum` is always the mean
+  // of the parts so far, weighed by their positives.
+  if (part.positives == 0) return;
+  const float share =
+      static_cast<float>(part.positives) / static_cast<float>(before + part.positives);
+  if (before > 0) backend_->AddTo(-share, sum, numbers, sum);
+  backend_->AddTo(share, gradients_.data(), numbers, sum);
 }
 
 Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_coded,
@@ -187,10 +207,13 @@ Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_code
   const bool steps = part.round.local_steps;
   const Range slice = shape_->plan.PartitionSamples(part.round, part.partition);
   const int64_t before = SamplesOf(part).begin - slice.begin;
+  int64_t positives = 0;  // of the minibatch's parts so far
   while (true) {
     if (cancelled_) return Aborted("cancelled");
-    KUMO_ASSIGN_OR_RETURN(const int size, LoadNext(weight));
+    KUMO_ASSIGN_OR_RETURN(const Loaded loaded, LoadNext());
+    const int size = loaded.size;
     if (size == 0) break;
+    if (weight != nullptr && *weight) **weight += loaded.positives;
     const BlockStep step = StepAt(experiment_, before + metrics.samples, slice.size());
     backend_->SetStep(ParametersOf(experiment_, job_, part.round, part.partition, step,
                                    !shape_->policy.resets_local_state()));
@@ -211,11 +234,9 @@ Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_code
     });
     metrics.samples += size;
     if (!in_parts()) continue;
-    if (step.part == 0) {
-      backend_->Zero(gradient_sum_.data(), static_cast<size_t>(gradient_sum_.bytes()));
-    }
-    const float share = static_cast<float>(size) / static_cast<float>(step.samples);
-    backend_->AddTo(share, gradients_.data(), weights_.TrainedNumbers(), gradient_sum_.data());
+    if (step.part == 0) positives = 0;
+    AddPart(loaded, step, positives);
+    positives += loaded.positives;
     if (metrics.samples % experiment_.sync.minibatch == 0 ||
         before + metrics.samples == slice.size()) {
       FinishMinibatch(steps, carried);

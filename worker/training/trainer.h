@@ -41,6 +41,13 @@
 
 namespace kumo {
 
+// Part of a block that is computed at once: a minibatch, or a part of it.
+struct BlockStep {
+  int minibatch = 0;  // from 0
+  int part = 0;       // likewise, of the minibatch
+  int samples = 0;    // of the whole minibatch
+};
+
 class Trainer : public TrainingEngine {
  public:
   // job: the result of OpenJob for the same experiment. Errors: a device failure.
@@ -100,9 +107,12 @@ class Trainer : public TrainingEngine {
   std::optional<Part> After(const Part& part) const;
   void StartRange(const Part& part);
   void StartNextRange(const Part& part);
-  // Loads the next training minibatch into the net, and adds what it counts in the loss's divisor
-  // to `weight`, if that has a value. Returns its size; 0 at the end of the range.
-  Result<int> LoadNext(std::optional<int64_t>* weight);
+  struct Loaded {
+    int size = 0;           // samples; 0 at the end of the range
+    int64_t positives = 0;  // of a detector: the divisor of its loss (Detector::Positives)
+  };
+  // Loads the next training minibatch, or part of one, into the net.
+  Result<Loaded> LoadNext();
   // contribution, weight: null for minibatches ahead. weight: of the contribution.
   Result<MetricSums> Minibatches(const Part& part, const OnCoded& on_coded,
                                  PartitionArrays::Arrays* carried, Contribution* contribution,
@@ -114,6 +124,9 @@ class Trainer : public TrainingEngine {
   bool in_parts() const { return experiment_.sync.minibatch_parts > 1; }
   // Of a whole minibatch.
   float* gradients() { return in_parts() ? gradient_sum_.data() : gradients_.data(); }
+  // Queues the addition of a part's gradients to those of its minibatch. before: positives of the
+  // minibatch's earlier parts.
+  void AddPart(const Loaded& part, const BlockStep& step, int64_t before);
   // Queues the end of a minibatch, whose gradients are there.
   void FinishMinibatch(bool steps, PartitionArrays::Arrays* carried);
   Result<MetricSums> EvaluateRange(Range samples, float* weights);
@@ -142,12 +155,6 @@ class Trainer : public TrainingEngine {
   BlockWeights weights_;  // waits for the device at its end, before the arrays above go
 };
 
-// Part of a block that is computed at once: a minibatch, or a part of it.
-struct BlockStep {
-  int minibatch = 0;  // from 0
-  int part = 0;       // likewise, of the minibatch
-  int samples = 0;    // of the whole minibatch
-};
 // The part that begins after `trained` samples of a block of `block` samples.
 BlockStep StepAt(const Experiment& experiment, int64_t trained, int64_t block);
 // Returns the parameters of a partition's training step. carries_state: the local optimiser's state
