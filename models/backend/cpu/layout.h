@@ -19,7 +19,8 @@ constexpr int kSampleLanes = 16;
 
 // Padding of a position's samples; in increasing order.
 enum class Padding : uint8_t {
-  kNone,  // nothing
+  kNone,    // nothing
+  kSingle,  // as kFew, but nothing for one sample alone
   kFew,  // whole vectors of 16, but of few samples 4 or 8, and a vector goes over several positions
   kWhole,  // whole vectors of 16
 };
@@ -37,7 +38,8 @@ constexpr int64_t FewLanes(int batch) {
 }
 // Floats between two neighbouring positions.
 constexpr int64_t LanesOf(Padding padding, int batch) {
-  if (padding == Padding::kNone) return batch;
+  if (padding == Padding::kNone || (padding == Padding::kSingle && batch == 1)) return batch;
+  if (padding == Padding::kSingle) return FewLanes(batch);
   return padding == Padding::kFew ? FewLanes(batch) : WholeLanes(batch);
 }
 

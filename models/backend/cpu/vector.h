@@ -54,10 +54,11 @@ KUMO_ALWAYS_INLINE void StoreFirst(Vector vector, int64_t count, float* to) {
 KUMO_ALWAYS_INLINE Vector Broadcast(float value) { return value - Vector{}; }
 
 // Calls body<n>(), n being the numbers of a vector that belong to one position: all if there are
-// more of them (a multiple of 16), or 4 or 8.
+// more of them (a multiple of 16), or 1, 4 or 8.
 template <typename Body>
 KUMO_ALWAYS_INLINE void WithLanes(int64_t lanes, const Body& body) {
   if (lanes >= kWidth) return body.template operator()<kWidth>();
+  if (lanes == 1) return body.template operator()<1>();
   if constexpr (kWidth > 8) {
     if (lanes == 8) return body.template operator()<8>();
   }

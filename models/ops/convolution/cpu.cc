@@ -1,6 +1,5 @@
 // Choice of the way in which a convolution is computed.
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -19,13 +18,9 @@ constexpr int kManySamples = 1 << 16;
 // alone. The minibatch tells, not the largest that there may be: results do not depend on that.
 class ConvolutionByBatch final : public Op {
  public:
-  ConvolutionByBatch(const ConvolutionSpec& spec, std::unique_ptr<Op> many, std::unique_ptr<Op> few)
-      : many_(std::move(many)), few_(std::move(few)) {
-    const bool minimal = WayOf(spec) == ConvolutionWay::kMinimal;
-    for (int batch = 1; batch <= kFewSamples; ++batch) {
-      by_many_[batch] = minimal && PaysByWinograd(spec, batch);
-    }
-  }
+  ConvolutionByBatch(const Engine& engine, const ConvolutionSpec& spec, std::unique_ptr<Op> many,
+                     std::unique_ptr<Op> few)
+      : engine_(engine), spec_(spec), many_(std::move(many)), few_(std::move(few)) {}
 
   bool reads_input() const override { return true; }
   int64_t bytes() const override { return many_->bytes() + few_->bytes(); }
@@ -44,10 +39,14 @@ class ConvolutionByBatch final : public Op {
 
  private:
   Op& For(const Pass& pass) {
-    return pass.batch > kFewSamples || by_many_[pass.batch] ? *many_ : *few_;
+    const bool many =
+        pass.batch > kFewSamples || (WayOf(spec_) == ConvolutionWay::kMinimal &&
+                                     PaysByWinograd(spec_, pass.batch, engine_.Lanes(pass.batch)));
+    return many ? *many_ : *few_;
   }
 
-  std::array<bool, kFewSamples + 1> by_many_{};  // by the samples of a minibatch
+  const Engine& engine_;
+  const ConvolutionSpec spec_;
   std::unique_ptr<Op> many_;
   std::unique_ptr<Op> few_;
 };
@@ -64,7 +63,7 @@ std::vector<Range> EvenPieces(int64_t n, int64_t most) {
 ConvolutionWay WayOf(const ConvolutionSpec& spec) {
   if (spec.groups > 1) return ConvolutionWay::kGrouped;
   if (spec.pool) return ConvolutionWay::kPlain;
-  if (PaysByWinograd(spec, kManySamples)) return ConvolutionWay::kMinimal;
+  if (PaysByWinograd(spec, kManySamples, kManySamples)) return ConvolutionWay::kMinimal;
   // Few channels leave a product of matrices little to do.
   constexpr int64_t kLeastChannels = 16;
   const bool one_by_one = spec.kernel_height == 1 && spec.kernel_width == 1;
@@ -84,13 +83,14 @@ std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec,
                                : MakePlainConvolution(engine, spec, max_batch);
   if (spec.pool) return op;
   return std::make_unique<ConvolutionByBatch>(
-      spec, std::move(op), MakeGatheredConvolution(engine, spec, std::min(max_batch, kFewSamples)));
+      engine, spec, std::move(op),
+      MakeGatheredConvolution(engine, spec, std::min(max_batch, kFewSamples)));
 }
 
 // With a pool, 16 samples of a position at a time; else each position by vectors of its samples, or
 // several positions by one vector.
 Padding PaddingOf(const ConvolutionSpec& spec) {
-  return spec.pool ? Padding::kWhole : Padding::kFew;
+  return spec.pool ? Padding::kWhole : Padding::kSingle;
 }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {

@@ -22,7 +22,7 @@ std::unique_ptr<Op> MakeGroupedConvolution(Engine& engine, const ConvolutionSpec
                                            int max_batch);
 std::unique_ptr<Op> MakeGatheredConvolution(Engine& engine, const ConvolutionSpec& spec,
                                             int max_batch);
-bool PaysByWinograd(const ConvolutionSpec& spec, int batch);
+bool PaysByWinograd(const ConvolutionSpec& spec, int batch, int64_t lanes);
 std::unique_ptr<Op> MakeWinogradConvolution(Engine& engine, const ConvolutionSpec& spec);
 
 // The op of a spec by the ways above.

@@ -111,25 +111,51 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
     });
   }
 
+  // Neighbouring result positions for which a tap reads neighbouring source positions, or none.
+  struct Run {
+    int64_t begin;
+    int64_t end;
+    int64_t source;  // of the first one; -1: outside the plane
+  };
+
   void FindSources() {
     const Shape out = spec_.output();
-    for (int64_t y = 0; y < out.height(); ++y) {
-      for (int64_t x = 0; x < out.width(); ++x) {
-        for (int t = 0; t < taps_; ++t) {
-          const int64_t row =
-              y * spec_.stride - spec_.pad + int64_t{t / spec_.kernel_width} * spec_.dilation;
-          const int64_t column =
-              x * spec_.stride - spec_.pad + int64_t{t % spec_.kernel_width} * spec_.dilation;
-          const bool inside =
-              row >= 0 && row < spec_.input.height() && column >= 0 && column < spec_.input.width();
-          source_of_.push_back(inside ? row * spec_.input.width() + column : -1);
+    runs_.resize(static_cast<size_t>(taps_));
+    for (int t = 0; t < taps_; ++t) {
+      std::vector<Run>& runs = runs_[t];
+      for (int64_t p = 0; p < results_; ++p) {
+        const int64_t row = p / out.width() * spec_.stride - spec_.pad +
+                            int64_t{t / spec_.kernel_width} * spec_.dilation;
+        const int64_t column = p % out.width() * spec_.stride - spec_.pad +
+                               int64_t{t % spec_.kernel_width} * spec_.dilation;
+        const bool inside =
+            row >= 0 && row < spec_.input.height() && column >= 0 && column < spec_.input.width();
+        const int64_t source = inside ? row * spec_.input.width() + column : -1;
+        const bool goes_on =
+            !runs.empty() &&
+            (source < 0
+                 ? runs.back().source < 0
+                 : runs.back().source >= 0 && source == runs.back().source + p - runs.back().begin);
+        if (goes_on) {
+          runs.back().end = p + 1;
+        } else {
+          runs.push_back({p, p + 1, source});
         }
       }
     }
     one_to_one_ = taps_ == 1 && results_ == sources_ && spec_.pad == 0;
   }
-  // Source position of result position p and tap t; -1: outside the plane.
-  int64_t SourceOf(int64_t p, int64_t t) const { return source_of_[p * taps_ + t]; }
+  // Calls body(run) for the parts of a tap's runs that are in the block, in their order.
+  template <typename Body>
+  void ForEachRun(const Block& block, int64_t t, const Body& body) const {
+    const std::vector<Run>& runs = runs_[t];
+    auto run = std::ranges::upper_bound(runs, block.positions.begin, {}, &Run::end);
+    for (; run != runs.end() && run->begin < block.positions.end; ++run) {
+      const int64_t begin = std::max(run->begin, block.positions.begin);
+      const int64_t end = std::min(run->end, block.positions.end);
+      body(Run{begin, end, run->source < 0 ? -1 : run->source + begin - run->begin});
+    }
+  }
 
   // Columns of a block, in whole positions.
   int64_t Wanted() const {
@@ -160,30 +186,31 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
     engine_.Parallel(spec_.input.channels(), [&](int64_t c) {
       const float* const channel = input + c * sources_ * block.lanes;
       if (one_to_one_) {
-        CopyPositions(block, channel + block.positions.begin * block.lanes, to + c * block.row);
+        CopyPositions(block, block.positions.size(), channel + block.positions.begin * block.lanes,
+                      to + c * block.row);
         return;
       }
       for (int64_t t = 0; t < taps_; ++t) {
-        float* at = to + (c * taps_ + t) * block.row;
-        for (int64_t p = block.positions.begin; p < block.positions.end; ++p, at += block.batch) {
-          const int64_t source = SourceOf(p, t);
-          if (source < 0) {
-            std::fill_n(at, block.batch, 0.0f);
+        float* const row = to + (c * taps_ + t) * block.row;
+        ForEachRun(block, t, [&](const Run& run) {
+          float* const at = row + (run.begin - block.positions.begin) * block.batch;
+          if (run.source < 0) {
+            std::fill_n(at, (run.end - run.begin) * block.batch, 0.0f);
           } else {
-            CopySamples(channel + source * block.lanes, block.batch, at);
+            CopyPositions(block, run.end - run.begin, channel + run.source * block.lanes, at);
           }
-        }
+        });
       }
     });
     return {to, block.row};
   }
-  // A channel's numbers at the block's positions.
-  static void CopyPositions(const Block& block, const float* from, float* to) {
+  // A channel's numbers at neighbouring positions.
+  static void CopyPositions(const Block& block, int64_t positions, const float* from, float* to) {
     if (block.batch == block.lanes) {
-      std::copy_n(from, block.columns, to);
+      std::copy_n(from, positions * block.batch, to);
       return;
     }
-    for (int64_t i = 0; i < block.positions.size(); ++i) {
+    for (int64_t i = 0; i < positions; ++i) {
       CopySamples(from + i * block.lanes, block.batch, to + i * block.batch);
     }
   }
@@ -198,7 +225,7 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
     }
     engine_.Parallel(spec_.outputs, [&](int64_t o) {
       const float* from = grad_output + (o * results_ + block.positions.begin) * block.lanes;
-      CopyPositions(block, from, to + o * block.row);
+      CopyPositions(block, block.positions.size(), from, to + o * block.row);
     });
     return {to, block.row};
   }
@@ -216,6 +243,18 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
       float* const at = to + i * block.lanes;
       for (int64_t n = 0; n < block.batch; ++n) at[n] = from[n] + bias;
       std::fill(at + block.batch, at + block.lanes, 0.0f);
+    }
+  }
+
+  static void AddPositions(const Block& block, int64_t positions, const float* from, float* to) {
+    if (block.batch == block.lanes) {
+      for (int64_t i = 0; i < positions * block.batch; ++i) to[i] += from[i];
+      return;
+    }
+    for (int64_t i = 0; i < positions; ++i) {
+      for (int64_t n = 0; n < block.batch; ++n) {
+        to[i * block.lanes + n] += from[i * block.batch + n];
+      }
     }
   }
 
@@ -238,13 +277,13 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
                       channel + block.positions.begin * block.lanes);
       }
       for (int64_t t = 0; t < taps_; ++t) {
-        const float* from = to.data + (c * taps_ + t) * to.row;
-        for (int64_t p = block.positions.begin; p < block.positions.end; ++p, from += block.batch) {
-          const int64_t source = SourceOf(p, t);
-          if (source < 0) continue;
-          float* const at = channel + source * block.lanes;
-          for (int64_t n = 0; n < block.batch; ++n) at[n] += from[n];
-        }
+        const float* const row = to.data + (c * taps_ + t) * to.row;
+        ForEachRun(block, t, [&](const Run& run) {
+          if (run.source < 0) return;
+          AddPositions(block, run.end - run.begin,
+                       row + (run.begin - block.positions.begin) * block.batch,
+                       channel + run.source * block.lanes);
+        });
       }
     });
   }
@@ -254,9 +293,9 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
   int64_t results_;  // positions
   int64_t sources_;
   int64_t taps_;
-  int64_t depth_;                   // rows of the gathered matrix
-  std::vector<int64_t> source_of_;  // by result position and tap
-  bool one_to_one_ = false;         // result position p reads source position p alone
+  int64_t depth_;                       // rows of the gathered matrix
+  std::vector<std::vector<Run>> runs_;  // by tap, of all result positions
+  bool one_to_one_ = false;             // result position p reads source position p alone
 };
 
 }  // namespace

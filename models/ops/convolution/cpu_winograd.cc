@@ -57,7 +57,7 @@ class WinogradConvolution final : public WeightedOp<FloatOp> {
 
 }  // namespace
 
-bool PaysByWinograd(const ConvolutionSpec& spec, int batch) {
+bool PaysByWinograd(const ConvolutionSpec& spec, int batch, int64_t lanes) {
   if (spec.kernel_height != 3 || spec.kernel_width != 3 || spec.stride != 1 || spec.dilation != 1 ||
       spec.groups != 1 || spec.pad > 2) {
     return false;
@@ -69,7 +69,7 @@ bool PaysByWinograd(const ConvolutionSpec& spec, int batch) {
   const auto inputs = static_cast<double>(spec.input.channels());
   const double outputs = spec.outputs;
   const double tiles = static_cast<double>((out.height() + 3) / 4 * ((out.width() + 3) / 4));
-  const auto taken = static_cast<double>(FewLanes(batch));
+  const auto taken = static_cast<double>(std::min(lanes, FewLanes(batch)));
   const double transformed = std::max(taken, 8.0);  // a vector
   const double plain = 9 * inputs * outputs * static_cast<double>(out.plane()) * batch;
   const double minimal =

@@ -109,7 +109,7 @@ KUMO_ALWAYS_INLINE int64_t ColumnAt(const WinogradTile& tile, int64_t at) {
   return at / kStrip * tile.strip + at % kStrip;
 }
 
-// The first numbers of a vector: all, or the 4 or 8 of few samples.
+// The first numbers of a vector: all, or the 1, 4 or 8 of few samples.
 template <int kTaken>
 KUMO_ALWAYS_INLINE Vector LoadTaken(const float* from) {
   if constexpr (kTaken == kWidth) return Load(from);

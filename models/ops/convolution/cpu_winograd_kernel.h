@@ -15,8 +15,8 @@ struct WinogradTile {
   int64_t width;
   int64_t row;  // of the tile's first position there; those outside the plane are zeros
   int64_t column;
-  int64_t first;      // lane
-  int64_t count;      // lanes, a multiple of 16; of few samples 4 or 8, and then all that are used
+  int64_t first;  // lane
+  int64_t count;  // lanes, a multiple of 16; of few samples 1, 4 or 8, and then all that are used
   int64_t frequency;  // floats between one frequency's numbers and the next's
   int64_t strip;      // floats between strips
   int64_t at;         // the first lane's column in the block

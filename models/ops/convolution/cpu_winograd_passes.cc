@@ -26,7 +26,7 @@ TileColumns::TileColumns(const Engine& engine, const Shape& tiled, int64_t block
       block_(block) {}
 
 std::vector<Range> TileColumns::Blocks(int batch) const {
-  const int64_t columns = rows_ * columns_ * FewLanes(batch);
+  const int64_t columns = rows_ * columns_ * Taken(batch);
   std::vector<Range> blocks =
       EvenPieces((columns + kSampleLanes - 1) / kSampleLanes, block_ / kSampleLanes);
   for (Range& block : blocks) {
@@ -37,7 +37,7 @@ std::vector<Range> TileColumns::Blocks(int batch) const {
 }
 
 void TileColumns::ClearRest(const Range& block, int batch, int64_t channels, float* to) const {
-  const int64_t end = rows_ * columns_ * FewLanes(batch);
+  const int64_t end = rows_ * columns_ * Taken(batch);
   for (int64_t at = std::max(block.begin, end); at < block.end; ++at) {
     const int64_t column = at - block.begin;
     float* const place =

@@ -44,10 +44,12 @@ class TileColumns {
   // for the same place of a cache.
   int64_t strip_stride(int64_t channels) const;
   int64_t matrix_floats(int64_t channels) const;
+  // Lanes of each tile that are columns.
+  int64_t Taken(int batch) const { return std::min(engine_.Lanes(batch), FewLanes(batch)); }
   // Calls body(tile) for the lanes of each tile of a block. body must not depend on their order.
   template <typename Body>
   void ForEachTile(const Range& block, int batch, const TiledPlane& plane, const Body& body) const {
-    const int64_t taken = FewLanes(batch);
+    const int64_t taken = Taken(batch);
     const int64_t end = std::min(block.end, rows_ * columns_ * taken);
     WinogradTile tile{};
     tile.lanes = engine_.Lanes(batch);

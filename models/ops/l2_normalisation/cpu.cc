@@ -1,5 +1,7 @@
 // L2 normalisation over the channels, with a trained scale for each channel (ParseNet, Liu et al.
-// 2015; SSD). One row of positions is one unit of work; for the scales' gradients one channel is.
+// 2015; SSD). 16 samples and positions that lie side by side are one unit of work; for the scales'
+// gradients one channel is.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -23,10 +25,9 @@ class L2Normalisation final : public WeightedOp<FloatOp> {
   int64_t bytes() const override { return inverse_.bytes(); }
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
-    const int64_t stride = Stride(pass);
-    ForEachBlock(pass, [&](int64_t at) {
-      kernels_.normalise(spec_.shape.channels(), stride, input + at, spec_.under_root,
-                         spec_.beside_root, weight_, inverse_.data() + at, output + at);
+    ForEachBlock(pass, [&](const L2Columns& columns, int64_t at) {
+      kernels_.normalise(columns, input + at, spec_.under_root, spec_.beside_root, weight_,
+                         inverse_.data() + at, output + at);
     });
   }
 
@@ -40,22 +41,24 @@ class L2Normalisation final : public WeightedOp<FloatOp> {
       });
     }
     if (grad_input == nullptr) return;
-    ForEachBlock(pass, [&](int64_t at) {
-      kernels_.backward(spec_.shape.channels(), stride, input + at, grad_output + at,
-                        inverse_.data() + at, spec_.beside_root, weight_, grad_input + at);
+    ForEachBlock(pass, [&](const L2Columns& columns, int64_t at) {
+      kernels_.backward(columns, input + at, grad_output + at, inverse_.data() + at,
+                        spec_.beside_root, weight_, grad_input + at);
     });
   }
 
  private:
   // Floats of one channel.
-  int64_t Stride(const Pass& pass) const { return spec_.shape.plane() * WholeLanes(pass.batch); }
+  int64_t Stride(const Pass& pass) const { return spec_.shape.plane() * engine_.Lanes(pass.batch); }
 
-  // body(where 16 samples of a position begin in a channel)
+  // body(columns, where they begin in a channel)
   template <typename Body>
   void ForEachBlock(const Pass& pass, const Body& body) {
-    const int64_t row = spec_.shape.width() * WholeLanes(pass.batch);
-    engine_.Parallel(spec_.shape.height(), [&](int64_t y) {
-      for (int64_t at = y * row; at < (y + 1) * row; at += kSampleLanes) body(at);
+    const int64_t stride = Stride(pass);
+    engine_.Parallel((stride + L2Columns::kMost - 1) / L2Columns::kMost, [&](int64_t block) {
+      const int64_t at = block * L2Columns::kMost;
+      const int64_t count = std::min<int64_t>(L2Columns::kMost, stride - at);
+      body(L2Columns{spec_.shape.channels(), stride, count}, at);
     });
   }
 
@@ -67,8 +70,8 @@ class L2Normalisation final : public WeightedOp<FloatOp> {
 
 }  // namespace
 
-// The op takes 16 samples of a position at a time.
-Padding PaddingOf(const L2NormalisationSpec&) { return Padding::kWhole; }
+// Each sample at a position is on its own.
+Padding PaddingOf(const L2NormalisationSpec&) { return Padding::kNone; }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch) {
   return NewOp<L2Normalisation>(engine, spec, max_batch);

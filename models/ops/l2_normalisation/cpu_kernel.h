@@ -7,15 +7,23 @@
 
 namespace kumo {
 
+// Vectors over the channels, side by side: each is a sample at a position.
+struct L2Columns {
+  static constexpr int kMost = 16;
+
+  int64_t channels;
+  int64_t stride;  // floats between channels
+  int64_t count;   // of the vectors; at most kMost
+};
+
 struct L2NormalisationKernels {
-  // 16 samples at one position; channels are `stride` floats apart. inverse: 1 / (sqrt(sum x^2 +
-  // under_root) + beside_root).
-  void (*normalise)(int64_t channels, int64_t stride, const float* x, float under_root,
-                    float beside_root, const float* scale, float* inverse, float* y);
+  // inverse: 1 / (sqrt(sum x^2 + under_root) + beside_root).
+  void (*normalise)(const L2Columns& columns, const float* x, float under_root, float beside_root,
+                    const float* scale, float* inverse, float* y);
   // dx, which is zero where a sample's dy are.
-  void (*backward)(int64_t channels, int64_t stride, const float* x, const float* dy,
-                   const float* inverse, float beside_root, const float* scale, float* dx);
-  // sum dy x inverse of n numbers, a multiple of 16.
+  void (*backward)(const L2Columns& columns, const float* x, const float* dy, const float* inverse,
+                   float beside_root, const float* scale, float* dx);
+  // sum dy x inverse of n numbers.
   float (*gradient)(int64_t n, const float* x, const float* dy, const float* inverse);
 };
 

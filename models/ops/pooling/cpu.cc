@@ -98,7 +98,7 @@ class AveragePooling final : public FloatOp {
 }  // namespace
 
 // The op works on positions, each by vectors of its samples or several by one vector.
-Padding PaddingOf(const PoolingSpec&) { return Padding::kFew; }
+Padding PaddingOf(const PoolingSpec&) { return Padding::kSingle; }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch) {
   if (spec.kind == PoolingSpec::Kind::kMax) {

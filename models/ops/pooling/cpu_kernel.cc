@@ -1,4 +1,4 @@
-// Pooling of one channel, a vector of samples at a time.
+// Pooling of one channel, a vector of samples at a time; of one sample alone, of positions.
 #include <cstdint>
 
 #include "models/backend/cpu/vector.h"
@@ -45,33 +45,94 @@ void Zero(const PoolPlane& plane, float* dx) {
   __builtin_memset(dx, 0, sizeof(float) * plane.in_height * plane.in_width * plane.lanes);
 }
 
+// One output position.
 template <int kLanes>
-void MaxLanes(const PoolPlane& plane, const float* input, float* output, uint8_t* place) {
+KUMO_ALWAYS_INLINE void MaxAt(const PoolPlane& plane, const Window& rows, const Window& columns,
+                              const float* input, float* output, uint8_t* place) {
   using Vectors = Lanes<kLanes>;
-  ForEachOutput(plane, [&](const Window& rows, const Window& columns, int64_t out) {
-    for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
-      const float* first = input + InputAt(plane, rows, columns, rows.begin, columns.begin);
-      typename Vectors::Floats best = Vectors::Load(first + lane);
-      typename Vectors::Ints winner =
-          typename Vectors::Ints{} + (rows.begin * plane.kernel_width + columns.begin);
+  for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
+    const float* first = input + InputAt(plane, rows, columns, rows.begin, columns.begin);
+    typename Vectors::Floats best = Vectors::Load(first + lane);
+    typename Vectors::Ints winner =
+        typename Vectors::Ints{} + (rows.begin * plane.kernel_width + columns.begin);
+    for (int ky = rows.begin; ky < rows.end; ++ky) {
+      for (int kx = columns.begin; kx < columns.end; ++kx) {
+        const auto x = Vectors::Load(input + InputAt(plane, rows, columns, ky, kx) + lane);
+        const typename Vectors::Ints better = x > best;
+        best = better ? x : best;
+        const auto here = typename Vectors::Ints{} + (ky * plane.kernel_width + kx);
+        winner = better ? here : winner;
+      }
+    }
+    Vectors::Store(best, output + lane);
+    const auto bytes = __builtin_convertvector(winner, typename Vectors::Bytes);
+    __builtin_memcpy(place + lane, &bytes, sizeof(bytes));
+  }
+}
+
+// Every second number of two vectors.
+KUMO_ALWAYS_INLINE FourFloats EvenOnes(FourFloats a, FourFloats b) {
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+}
+KUMO_ALWAYS_INLINE EightFloats EvenOnes(EightFloats a, EightFloats b) {
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+}
+KUMO_ALWAYS_INLINE SixteenFloats EvenOnes(SixteenFloats a, SixteenFloats b) {
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+}
+
+// kWidth numbers that lie kStride apart. It reads kStride x kWidth numbers.
+template <int kStride>
+KUMO_ALWAYS_INLINE Vector LoadApart(const float* from) {
+  static_assert(kStride == 1 || kStride == 2);
+  if constexpr (kStride == 1) return Load(from);
+  return EvenOnes(Load(from), Load(from + kWidth));
+}
+
+// Of one sample alone a vector goes over neighbouring output positions, whose windows lie in the
+// plane, and the rest of a row goes one by one.
+template <int kStride>
+void MaxOfOneSample(const PoolPlane& plane, const float* input, float* output, uint8_t* place) {
+  for (int y = 0; y < plane.out_height; ++y) {
+    const Window rows = WindowAt(y, plane.kernel_height, plane.stride, plane.pad, plane.in_height);
+    int x = 0;
+    while (x < plane.out_width) {
+      const int64_t out = int64_t{y} * plane.out_width + x;
+      const Window columns =
+          WindowAt(x, plane.kernel_width, plane.stride, plane.pad, plane.in_width);
+      const int read = kStride * kWidth + plane.kernel_width - 1;  // numbers of a row
+      if (x + kWidth > plane.out_width || columns.begin > 0 ||
+          columns.origin + read > plane.in_width) {
+        MaxAt<1>(plane, rows, columns, input, output + out, place + out);
+        ++x;
+        continue;
+      }
+      Vector best = LoadApart<kStride>(input + InputAt(plane, rows, columns, rows.begin, 0));
+      IntVector winner = IntVector{} + rows.begin * plane.kernel_width;
       for (int ky = rows.begin; ky < rows.end; ++ky) {
-        for (int kx = columns.begin; kx < columns.end; ++kx) {
-          const auto x = Vectors::Load(input + InputAt(plane, rows, columns, ky, kx) + lane);
-          const typename Vectors::Ints better = x > best;
-          best = better ? x : best;
-          const auto here = typename Vectors::Ints{} + (ky * plane.kernel_width + kx);
-          winner = better ? here : winner;
+        for (int kx = 0; kx < plane.kernel_width; ++kx) {
+          const Vector v = LoadApart<kStride>(input + InputAt(plane, rows, columns, ky, kx));
+          const IntVector better = v > best;
+          best = better ? v : best;
+          winner = better ? IntVector{} + (ky * plane.kernel_width + kx) : winner;
         }
       }
-      Vectors::Store(best, output + out + lane);
-      const auto bytes = __builtin_convertvector(winner, typename Vectors::Bytes);
-      __builtin_memcpy(place + out + lane, &bytes, sizeof(bytes));
+      Store(best, output + out);
+      const auto bytes = __builtin_convertvector(winner, Lanes<kWidth>::Bytes);
+      __builtin_memcpy(place + out, &bytes, sizeof(bytes));
+      x += kWidth;
     }
-  });
+  }
 }
 
 void Max(const PoolPlane& plane, const float* input, float* output, uint8_t* place) {
-  WithLanes(plane.lanes, [&]<int kLanes>() { MaxLanes<kLanes>(plane, input, output, place); });
+  if (plane.lanes == 1 && plane.stride == 1) return MaxOfOneSample<1>(plane, input, output, place);
+  if (plane.lanes == 1 && plane.stride == 2) return MaxOfOneSample<2>(plane, input, output, place);
+  WithLanes(plane.lanes, [&]<int kLanes>() {
+    ForEachOutput(plane, [&](const Window& rows, const Window& columns, int64_t out) {
+      MaxAt<kLanes>(plane, rows, columns, input, output + out, place + out);
+    });
+  });
 }
 
 template <int kLanes>

@@ -7,7 +7,7 @@
 
 namespace kumo {
 
-// One channel of a pooling; rows of `width` positions of `lanes` floats: a multiple of 16, or 4
+// One channel of a pooling; rows of `width` positions of `lanes` floats: a multiple of 16, or 1, 4
 // or 8.
 struct PoolPlane {
   int64_t lanes;

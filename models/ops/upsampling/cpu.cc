@@ -78,7 +78,7 @@ class Upsampling final : public FloatOp {
 }  // namespace
 
 // The op works on positions, each by vectors of its samples.
-Padding PaddingOf(const UpsamplingSpec&) { return Padding::kFew; }
+Padding PaddingOf(const UpsamplingSpec&) { return Padding::kSingle; }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const UpsamplingSpec& spec, int) {
   return NewOp<Upsampling>(engine, spec);

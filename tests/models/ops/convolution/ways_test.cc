@@ -135,7 +135,8 @@ TEST(ConvolutionWaysTest, FewSamplesOfLargePlanesHaveTheBitsThatTheyHaveAmongMan
     const std::vector<float> x = many.RandomInput(16);
     const std::vector<float> y = many.layer().Forward(x, 16, true);
     for (const int batch : {3, 4, 5, 8}) {
-      ASSERT_TRUE(cpu::PaysByWinograd(Spec({32, kSize, kSize}, 32, 3, 1, 1), batch));
+      ASSERT_TRUE(
+          cpu::PaysByWinograd(Spec({32, kSize, kSize}, 32, 3, 1, 1), batch, cpu::FewLanes(batch)));
       const auto end = batch * kSample;
       EXPECT_EQ(few.layer().Forward({x.begin(), x.begin() + end}, batch, true),
                 std::vector(y.begin(), y.begin() + end))
@@ -153,6 +154,33 @@ TEST(ConvolutionWaysTest, FewSamplesOfLargePlanesHaveTheBitsThatTheyHaveAmongMan
       for (size_t i = 0; i < gradient.size(); ++i) {
         ASSERT_NEAR(gradient[i], expected[i], kRounding * batch * kSize * kSize) << batch;
       }
+    }
+  }
+}
+
+// One alone has no padding, unless another layer needs it.
+TEST(ConvolutionWaysTest, OneSampleOfManyChannelsHasTheBitsThatItHasAmongMany) {
+  constexpr int64_t kSize = 27;
+  constexpr int64_t kChannels = 96;
+  constexpr int64_t kSample = kChannels * kSize * kSize;
+  ASSERT_TRUE(cpu::PaysByWinograd(Spec({kChannels, kSize, kSize}, kChannels, 3, 1, 1), 1, 1));
+  for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
+    if (isa > DetectIsa()) continue;
+    ThreeByThree many(kChannels, kSize, kChannels, 1, isa);
+    ThreeByThree one(kChannels, kSize, kChannels, 1, isa);
+    const std::vector<float> x = many.RandomInput(3);
+    const std::vector<float> first(x.begin(), x.begin() + kSample);
+    const std::vector<float> y = many.layer().Forward(x, 3, true);
+    EXPECT_EQ(one.layer().Forward(first, 1, true), std::vector(y.begin(), y.begin() + kSample));
+    std::vector<float> grad = x;
+    std::fill(grad.begin() + kSample, grad.end(), 0.0f);
+    const std::vector<float> input_gradient = many.layer().Backward(grad, 3);
+    EXPECT_EQ(one.layer().Backward(first, 1),
+              std::vector(input_gradient.begin(), input_gradient.begin() + kSample));
+    const std::vector<float>& expected = many.layer().gradients()[0];
+    const std::vector<float>& gradient = one.layer().gradients()[0];
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      ASSERT_NEAR(gradient[i], expected[i], kRounding * kSize * kSize) << i;
     }
   }
 }
@@ -191,7 +219,7 @@ TEST(ConvolutionWaysTest, FewerSamplesThanTheMostFindRoomForMoreColumns) {
 
 // Of small ones they go another way, by a plain sum.
 TEST(ConvolutionWaysTest, FewSamplesHaveTheSameResultsUpToRounding) {
-  ASSERT_FALSE(cpu::PaysByWinograd(Spec({9, 10, 10}, 12, 3, 1, 1), 8));
+  ASSERT_FALSE(cpu::PaysByWinograd(Spec({9, 10, 10}, 12, 3, 1, 1), 8, 8));
   ThreeByThree convolution(9, 10, 12, 1);
   const std::vector<float> x = convolution.RandomInput(9);
   const std::vector<float> y = convolution.layer().Forward(x, 9, true);
