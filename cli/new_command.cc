@@ -19,7 +19,6 @@ constexpr uint64_t kLongestNetwork = 16 << 20;
 constexpr char kNameText[] = "letters, digits, '-' and '_'";
 
 constexpr char kDefaultModel[] = "mnist_lenet";
-constexpr char kTextModel[] = "char_gpt_small";
 
 struct NewArguments {
   std::string name;
@@ -39,9 +38,8 @@ CommandLine MakeCommandLine(NewArguments* args) {
   line.AddOption(
       "data", "PATH", Allowed(),
       "Look at a data set and write a short experiment and a network for it: a folder or "
-      "an archive with images in one folder per class, an image map, IDX files, CIFAR's files, "
-      "CNTK's "
-      "text format, or a text",
+      "an archive with images in one folder per class or with objects in Pascal VOC's layout, an "
+      "image map, IDX files, CIFAR's files, CNTK's text format, or a text",
       &args->data, "none");
   line.AddOption("from", "FILE", Allowed(),
                  "Experiment to copy: a file, or the name of an installed experiment", &args->from,
@@ -145,25 +143,15 @@ Status Copy(const CliEnvironment& environment, const NewArguments& args) {
 Status WriteForData(const CliEnvironment& environment, const NewArguments& args) {
   KUMO_RETURN_IF_ERROR(CheckNothingIsThere(args.name));
   KUMO_ASSIGN_OR_RETURN(const DescribedData data, DescribeData(environment, args.data));
-  if (data.objects > 0) {
-    std::string settings;
-    for (const auto& [key, value] : data.settings) {
-      settings += (settings.empty() ? "" : ", ") + ("data." + key) + " = " + value;
-    }
-    return FailedPrecondition(args.data + ": " + data.form +
-                              ", but kumo new --data writes networks that classify whole samples; "
-                              "these settings read the set: " +
-                              settings);
-  }
-  std::string text_network;
-  if (data.field == "tokens") {
+  std::string network;
+  if (const std::string name = ModelFor(data); !name.empty()) {
     const LoadedExperiment model =
-        LoadExperiment(FindExperiment(kTextModel, environment.share), {}, environment.variables);
+        LoadExperiment(FindExperiment(name, environment.share), {}, environment.variables);
     if (!model.problems.empty()) return FailedPrecondition(model.problems.front());
-    KUMO_ASSIGN_OR_RETURN(text_network, NetworkOf(model));
+    KUMO_ASSIGN_OR_RETURN(network, NetworkOf(model));
   }
-  KUMO_RETURN_IF_ERROR(WriteBoth(args.name, ExperimentFor(args.name, data),
-                                 NetworkFor(args.name, data, text_network)));
+  KUMO_RETURN_IF_ERROR(
+      WriteBoth(args.name, ExperimentFor(args.name, data), NetworkFor(args.name, data, network)));
   std::printf("%s: %s\n%s\n", args.data.c_str(), data.form.c_str(), SizesText(data).c_str());
   if (data.damaged > 0) {
     std::printf("note: %lld images are damaged; kumo check %s --data lists all of them\n",

@@ -9,7 +9,9 @@ namespace kumo {
 namespace {
 
 constexpr int64_t kVisits = 40'000;  // samples that a run visits at least, all epochs together
-constexpr int64_t kPartitions = 2;   // so that two workers share the work
+constexpr int64_t kDetectorVisits = 20'000;  // likewise, with objects; BCCD needs 15,000
+constexpr int64_t kEvaluations = 12;         // of a detector
+constexpr int64_t kPartitions = 2;           // so that two workers share the work
 constexpr int64_t kBlocksAnEpoch = 8;
 constexpr int64_t kShortestBlock = 4;  // minibatches; shorter ones send as much as gradient mode
 constexpr int64_t kLongestBlock = 50;
@@ -36,6 +38,7 @@ Training TrainingFor(int64_t samples) {
 }
 
 bool IsText(const DescribedData& data) { return data.field == "tokens"; }
+bool HasObjects(const DescribedData& data) { return data.objects > 0; }
 
 std::string Number(int64_t number) { return std::to_string(number); }
 
@@ -63,7 +66,11 @@ void SetData(const DescribedData& data, Lines* lines) {
   for (const auto& [key, value] : data.settings) {
     std::string why;
     if (key == "validation_share") why = "no validation set was found";
-    if (key == "image_size") why = "images are cropped to this aspect ratio and scaled";
+    if (key == "image_size") {
+      why = HasObjects(data) ? "whole images are scaled, with their boxes"
+                             : "images are cropped to this aspect ratio and scaled";
+    }
+    if (key == "photometric") why = "SSD's augmentation, in its order";
     if (key == "crop_area") why = "random crops of half to all of the area";
     if (key == "mean" || key == "std") why = "of the training images, after scaling to 0 .. 1";
     if (key == "classes" && value == "0") why = "labels are numbers";
@@ -74,6 +81,25 @@ void SetData(const DescribedData& data, Lines* lines) {
     lines->Set("windows", Number(kMostWindows), "of an epoch, drawn anew in each");
   }
   lines->Set("validation_share", "0.1", "the end of the text");
+}
+
+// As bccd_ssd300_slim, whose network it is.
+void SetDetectorTraining(int64_t epochs, Lines* lines) {
+  lines->Section("sync");
+  lines->Set("mode", "gradient");
+  lines->Set("partitions", Number(kPartitions), "workers that can share the work");
+  lines->Set("minibatch", "8", "16 images a round");
+  lines->Section("optimiser");
+  lines->Set("type", "adamw");
+  lines->Set("weight_decay", "0.0005");
+  lines->Section("schedule");
+  lines->Set("type", "cosine");
+  lines->Set("learning_rate", "0.001");
+  lines->Section("evaluation");
+  lines->Set("every_epochs", Number(std::max<int64_t>(1, epochs / kEvaluations)));
+  lines->Set("minibatch", "8");
+  lines->Section("checkpoint");
+  lines->Set("best", "map", "mean average precision");
 }
 
 void SetTextTraining(Lines* lines) {
@@ -195,15 +221,22 @@ std::string SizesText(const DescribedData& data) {
 }
 
 std::string ExperimentFor(const std::string& name, const DescribedData& data) {
-  const Training training = TrainingFor(data.train_samples);
+  Training training = TrainingFor(data.train_samples);
+  if (IsText(data)) training.epochs = 10;
+  if (HasObjects(data)) {
+    const int64_t enough = kDetectorVisits / std::max<int64_t>(1, data.train_samples) + 1;
+    training.epochs = std::clamp<int64_t>(enough, 10, 200);
+  }
   Lines lines;
   lines.Section("job");
-  lines.Set("epochs", IsText(data) ? "10" : Number(training.epochs));
+  lines.Set("epochs", Number(training.epochs));
   lines.Section("network");
   lines.Set("file", name + ".pbtxt");
   SetData(data, &lines);
   if (IsText(data)) {
     SetTextTraining(&lines);
+  } else if (HasObjects(data)) {
+    SetDetectorTraining(training.epochs, &lines);
   } else {
     SetTraining(data, training, &lines);
   }
@@ -213,9 +246,14 @@ std::string ExperimentFor(const std::string& name, const DescribedData& data) {
          name + ".pbtxt. kumo options lists all settings.\n" + lines.text();
 }
 
+std::string ModelFor(const DescribedData& data) {
+  if (IsText(data)) return "char_gpt_small";
+  return HasObjects(data) ? "bccd_ssd300_slim" : "";
+}
+
 std::string NetworkFor(const std::string& name, const DescribedData& data,
-                       const std::string& text_network) {
-  if (IsText(data)) return text_network;
+                       const std::string& model) {
+  if (!ModelFor(data).empty()) return model;
   const bool image = data.extents.size() == 3 && data.bytes;
   std::string of_network = name;  // without '-', which the names of networks lack
   std::ranges::replace(of_network, '-', '_');

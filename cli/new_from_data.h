@@ -16,9 +16,12 @@ std::string SizesText(const DescribedData& data);
 // data.
 std::string ExperimentFor(const std::string& name, const DescribedData& data);
 
-// The network file NAME.pbtxt. text_network: the network for a text, which takes the vocabulary
-// from the text itself.
+// Name of the installed experiment whose network such data get, which takes the number of tokens
+// or classes from the data: of a text and of images with objects. Empty: NetworkFor writes one.
+std::string ModelFor(const DescribedData& data);
+
+// The network file NAME.pbtxt. model: the network of ModelFor.
 std::string NetworkFor(const std::string& name, const DescribedData& data,
-                       const std::string& text_network);
+                       const std::string& model);
 
 }  // namespace kumo

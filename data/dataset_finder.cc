@@ -185,10 +185,9 @@ std::optional<std::set<std::string>> VocSetsIn(const ImageListing& listing) {
   return annotated && !listing.images.empty() ? std::optional(sets) : std::nullopt;
 }
 
-// files: the images.
+// With the size of SSD300's images and its augmentation.
 Result<FoundDataset> FindVoc(const std::string& path, const std::string& directory,
-                             const std::string& name, const std::set<std::string>& sets,
-                             const std::vector<std::string>& files) {
+                             const std::string& name, const std::set<std::string>& sets) {
   FoundDataset found;
   Experiment::Data& data = found.data;
   data.reader = DataReader::kVoc;
@@ -205,12 +204,9 @@ Result<FoundDataset> FindVoc(const std::string& path, const std::string& directo
   ReaderRequest request;
   request.images = train.empty() ? path : path + ":" + train;
   request.any_classes = request.skip_damaged = true;
-  KUMO_ASSIGN_OR_RETURN(const ImageContainer container, FindContainer(path));
-  KUMO_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(container, files));
-  if (!sizes.equal) {
-    data.image_size =
-        ExtentsText(std::vector<int64_t>{sizes.colour ? 3 : 1, kDetectionSide, kDetectionSide});
-  }
+  data.image_size = ExtentsText(std::vector<int64_t>{3, kDetectionSide, kDetectionSide});
+  data.photometric = data.object_crop = data.random_interpolation = data.flip = true;
+  data.expand = 4;
   KUMO_ASSIGN_OR_RETURN(const auto dataset, OpenVoc(request));
   data.classes = dataset->classes();
   found.form = "images with objects of " + Counted(data.classes, "class", "classes") +
@@ -223,8 +219,7 @@ Result<FoundDataset> FindImages(const std::string& path, const std::string& dire
                                 const std::string& name) {
   KUMO_ASSIGN_OR_RETURN(ImageContainer container, FindContainer(path));
   KUMO_ASSIGN_OR_RETURN(const ImageListing listing, ListImages(container));
-  if (const auto sets = VocSetsIn(listing))
-    return FindVoc(path, directory, name, *sets, listing.images);
+  if (const auto sets = VocSetsIn(listing)) return FindVoc(path, directory, name, *sets);
   std::vector<std::string> files = listing.images;
   // The first two folders of each path.
   std::set<std::string> tops;

@@ -106,5 +106,20 @@ TEST_F(NewFromDataTest, ATextGetsTheNetworkOfTexts) {
   EXPECT_EQ(NetworkFor("mine", data, network), network);
 }
 
+TEST_F(NewFromDataTest, ImagesWithObjectsGetADetector) {
+  DescribedData data = Images(292, 300);
+  data.settings = {{"reader", "voc"},           {"train_images", "bccd:trainval"},
+                   {"validation_share", "0.1"}, {"classes", "5"},
+                   {"image_size", "3x300x300"}, {"expand", "4"}};
+  data.objects = 4000;
+  const Experiment experiment = Load(data);
+  EXPECT_EQ(experiment.checkpoint.best, "map");
+  EXPECT_EQ(experiment.job.epochs, 69);
+  EXPECT_EQ(experiment.evaluation.every_epochs, 5);
+  EXPECT_EQ(ModelFor(data), "bccd_ssd300_slim");
+  EXPECT_EQ(NetworkFor("mine", data, "its network"), "its network");
+  EXPECT_EQ(ModelFor(Images(292, 300)), "");
+}
+
 }  // namespace
 }  // namespace kumo

@@ -55,15 +55,14 @@ TEST_F(DatasetFinderTest, TheLayoutOfPascalVocIsFoundWithItsSets) {
   EXPECT_EQ(data.train_images, "voc.tar.gz:trainval");
   EXPECT_TRUE(data.SplitsTrainingFiles());
   EXPECT_EQ(data.classes, 2);
-  EXPECT_EQ(data.image_size, "");
-  images[1].extents = {3, 9, 9};
+  EXPECT_EQ(data.image_size, "3x300x300");
+  EXPECT_TRUE(data.object_crop);
   files = test::VocLayout("", images, "train");
   files.emplace_back("ImageSets/Main/val.txt", test::ToBytes("2\n"));
   test::WriteFiles(scratch_ / "folder", files);
   data = Find("folder");
   EXPECT_EQ(data.train_images, "folder:train");
   EXPECT_EQ(data.validation_images, "folder:val");
-  EXPECT_EQ(data.image_size, "3x300x300");
 }
 
 TEST_F(DatasetFinderTest, FoldersOfClassesAreFoundWithOrWithoutAValidationSet) {

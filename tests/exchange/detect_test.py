@@ -357,6 +357,16 @@ class DetectTest(unittest.TestCase):
             self.assertEqual(precisions(f"{of}3"), precisions(f"{of}1"))
             self.assertEqual(weights(f"{of}3", mode, "--workers", "2", "--set", "checkpoint.resume=8"), one)
 
+    def test_a_new_experiment_for_a_layout_passes_the_check_and_trains(self):
+        with zipfile.ZipFile(self.folder / "rectangles.zip") as archive:
+            archive.extractall(self.folder / "layout")
+        (self.folder / "layout/ImageSets/Main/all.txt").rename(self.folder / "layout/ImageSets/Main/train.txt")
+        shown = self.kumo("new", "mine", "--data", "layout").stdout
+        self.assertIn("images with objects of 2 classes", shown)
+        self.kumo("check", "mine.conf")
+        self.kumo("launch", "mine.conf", "--set", "job.epochs=1", "--set", "data.train_limit=2", "--set",
+                  "data.validation_limit=1", "--set", "sync.minibatch=1")
+
     def test_partitions_and_parts_are_one_minibatch(self):
         """A round is divided by the matched boxes of all its parts: means of their means would differ."""
         def weights(name, partitions, minibatch, parts=1):
