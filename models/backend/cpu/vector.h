@@ -96,6 +96,47 @@ typedef float FourFloats __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));
 typedef float SixteenFloats __attribute__((vector_size(64)));
 
+// Numbers 0, 2, 4, ... of two vectors.
+KUMO_ALWAYS_INLINE FourFloats EvenOnes(FourFloats a, FourFloats b) {
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+}
+KUMO_ALWAYS_INLINE EightFloats EvenOnes(EightFloats a, EightFloats b) {
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+}
+KUMO_ALWAYS_INLINE SixteenFloats EvenOnes(SixteenFloats a, SixteenFloats b) {
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+}
+// Numbers 1, 3, 5, ...
+KUMO_ALWAYS_INLINE FourFloats OddOnes(FourFloats a, FourFloats b) {
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7);
+}
+KUMO_ALWAYS_INLINE EightFloats OddOnes(EightFloats a, EightFloats b) {
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+}
+KUMO_ALWAYS_INLINE SixteenFloats OddOnes(SixteenFloats a, SixteenFloats b) {
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+}
+// a[0], b[0], a[1], b[1], ...: the first half of all, and the second one.
+KUMO_ALWAYS_INLINE FourFloats FirstOfBoth(FourFloats a, FourFloats b) {
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+}
+KUMO_ALWAYS_INLINE EightFloats FirstOfBoth(EightFloats a, EightFloats b) {
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+KUMO_ALWAYS_INLINE SixteenFloats FirstOfBoth(SixteenFloats a, SixteenFloats b) {
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+KUMO_ALWAYS_INLINE FourFloats LastOfBoth(FourFloats a, FourFloats b) {
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+}
+KUMO_ALWAYS_INLINE EightFloats LastOfBoth(EightFloats a, EightFloats b) {
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+KUMO_ALWAYS_INLINE SixteenFloats LastOfBoth(SixteenFloats a, SixteenFloats b) {
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                 31);
+}
+
 // The sum of the lanes: halves added to halves.
 KUMO_ALWAYS_INLINE float SumOfVector(FourFloats x) { return (x[0] + x[2]) + (x[1] + x[3]); }
 KUMO_ALWAYS_INLINE float SumOfVector(EightFloats x) {

@@ -70,7 +70,8 @@ bool PaysByWinograd(const ConvolutionSpec& spec, int batch, int64_t lanes) {
   const double outputs = spec.outputs;
   const double tiles = static_cast<double>((out.height() + 3) / 4 * ((out.width() + 3) / 4));
   const auto taken = static_cast<double>(std::min(lanes, FewLanes(batch)));
-  const double transformed = std::max(taken, 8.0);  // a vector
+  // Transforms take whole vectors of samples; of one sample alone most are of several tiles.
+  const double transformed = taken == 1 ? 2 : std::max(taken, 8.0);
   const double plain = 9 * inputs * outputs * static_cast<double>(out.plane()) * batch;
   const double minimal =
       (36 * inputs * outputs * taken + (220 * inputs + 170 * outputs) * transformed) * tiles +

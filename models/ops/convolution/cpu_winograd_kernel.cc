@@ -153,8 +153,8 @@ KUMO_ALWAYS_INLINE void LoadPositions(const WinogradTile& tile, const float* pla
 
 // Of kSize rows or columns, kStep apart, to the kPatch frequencies: a patch of the input or, if
 // kSize is kTile, a tile of the gradient.
-template <int kSize, int kStep>
-KUMO_ALWAYS_INLINE void TransformForward(const Vector* from, Vector* to) {
+template <int kSize, int kStep, typename V>
+KUMO_ALWAYS_INLINE void TransformForward(const V* from, V* to) {
   if constexpr (kSize == kPatch) {
     TransformPatch<kStep>(from, to);
   } else {
@@ -181,8 +181,132 @@ void ForwardLanes(const WinogradTile& tile, const float* plane, float* to) {
   }
 }
 
+// Neighbouring tiles of one sample, as many as V has numbers: they lie in V as samples do.
+template <typename V>
+constexpr int kTilesOf = sizeof(V) / sizeof(float);
+
+template <typename V>
+KUMO_ALWAYS_INLINE V LoadNumbers(const float* from) {
+  V vector;
+  __builtin_memcpy(&vector, from, sizeof(vector));
+  return vector;
+}
+template <typename V>
+KUMO_ALWAYS_INLINE void StoreNumbers(V vector, float* to) {
+  __builtin_memcpy(to, &vector, sizeof(vector));
+}
+
+// Whether the tiles of V lie in the plane, `size` positions of each.
+template <typename V>
+KUMO_ALWAYS_INLINE bool InsideTogether(const WinogradTile& tile, int size) {
+  // LoadTiles reads some numbers before the first tile's.
+  return tile.tiles >= kTilesOf<V> && tile.row >= 0 && tile.row + size <= tile.height &&
+         tile.column >= kTile - 1 && tile.column + (kTilesOf<V> - 1) * kTile + size <= tile.width;
+}
+
+// from[0], from[kTile], ..., with numbers before them, but none behind the last.
+template <typename V>
+KUMO_ALWAYS_INLINE V LoadTiles(const float* from) {
+  static_assert(kTile == 4);
+  const float* const first = from - (kTile - 1);
+  return OddOnes(
+      OddOnes(LoadNumbers<V>(first), LoadNumbers<V>(first + kTilesOf<V>)),
+      OddOnes(LoadNumbers<V>(first + 2 * kTilesOf<V>), LoadNumbers<V>(first + 3 * kTilesOf<V>)));
+}
+
+template <int kSize, typename V>
+void ForwardTiles(const WinogradTile& tile, const float* plane, float* to) {
+  V x[kPatch * kPatch];
+#pragma GCC unroll 8
+  for (int i = 0; i < kSize; ++i) {
+    const float* const row = plane + ((tile.row + i) * tile.width + tile.column);
+#pragma GCC unroll 8
+    for (int j = 0; j < kSize; ++j) x[i * kPatch + j] = LoadTiles<V>(row + j);
+    TransformForward<kSize, 1>(x + i * kPatch, x + i * kPatch);
+  }
+  float* const at = to + ColumnAt(tile, tile.at);
+#pragma GCC unroll 8
+  for (int j = 0; j < kPatch; ++j) {
+    TransformForward<kSize, kPatch>(x + j, x + j);
+#pragma GCC unroll 8
+    for (int i = 0; i < kPatch; ++i) {
+      StoreNumbers(x[i * kPatch + j], at + (i * kPatch + j) * tile.frequency);
+    }
+  }
+}
+
+template <typename V>
+void ResultTiles(const WinogradTile& tile, const float* from, float bias, float* plane) {
+  const float* const at = from + ColumnAt(tile, tile.at);
+  V x[kPatch * kPatch];
+#pragma GCC unroll 8
+  for (int j = 0; j < kPatch; ++j) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kPatch; ++i) {
+      x[i * kPatch + j] = LoadNumbers<V>(at + (i * kPatch + j) * tile.frequency);
+    }
+    TransformResult<kPatch>(x + j, x + j);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kTile; ++i) {
+    V* const y = x + i * kPatch;
+    TransformResult<1>(y, y);
+#pragma GCC unroll 8
+    for (int j = 0; j < kTile; ++j) y[j] += bias;
+    float* const row = plane + ((tile.row + i) * tile.width + tile.column);
+    const V even = FirstOfBoth(y[0], y[2]);
+    const V odd = FirstOfBoth(y[1], y[3]);
+    StoreNumbers(FirstOfBoth(even, odd), row);
+    StoreNumbers(LastOfBoth(even, odd), row + kTilesOf<V>);
+    const V even2 = LastOfBoth(y[0], y[2]);
+    const V odd2 = LastOfBoth(y[1], y[3]);
+    StoreNumbers(FirstOfBoth(even2, odd2), row + 2 * kTilesOf<V>);
+    StoreNumbers(LastOfBoth(even2, odd2), row + 3 * kTilesOf<V>);
+  }
+}
+
+// Calls together<V>(tile) for tiles that go together, and alone(tile) for the others.
+template <typename Together, typename Alone>
+KUMO_ALWAYS_INLINE void ForEachTiles(WinogradTile tile, int size, const Together& together,
+                                     const Alone& alone) {
+  const auto go_on = [&tile](int64_t taken) {
+    tile.column += taken * kTile;
+    tile.at += taken;
+    tile.tiles -= taken;
+  };
+  const auto take = [&]<typename V>() {
+    if (!InsideTogether<V>(tile, size)) return false;
+    together.template operator()<V>(tile);
+    go_on(kTilesOf<V>);
+    return true;
+  };
+  while (tile.tiles > 0) {
+    if constexpr (kWidth >= 16) {
+      if (take.template operator()<SixteenFloats>()) continue;
+    }
+    if constexpr (kWidth >= 8) {
+      if (take.template operator()<EightFloats>()) continue;
+    }
+    if (take.template operator()<FourFloats>()) continue;
+    alone(tile);
+    go_on(1);
+  }
+}
+
+template <int kSize>
+void ForwardAlone(const WinogradTile& tile, const float* plane, float* to) {
+  if (Inside(tile, kSize)) return ForwardLanes<kSize, true, 1>(tile, plane, to);
+  ForwardLanes<kSize, false, 1>(tile, plane, to);
+}
+
 template <int kSize>
 void Forward(const WinogradTile& tile, const float* plane, float* to) {
+  if (tile.lanes == 1) {
+    return ForEachTiles(
+        tile, kSize,
+        [&]<typename V>(const WinogradTile& some) { ForwardTiles<kSize, V>(some, plane, to); },
+        [&](const WinogradTile& one) { ForwardAlone<kSize>(one, plane, to); });
+  }
   WithLanes(tile.count, [&]<int kTaken>() {
     if (Inside(tile, kSize)) return ForwardLanes<kSize, true, kTaken>(tile, plane, to);
     ForwardLanes<kSize, false, kTaken>(tile, plane, to);
@@ -220,6 +344,15 @@ void ResultLanes(const WinogradTile& tile, const float* from, float bias, float*
 }
 
 void Result(const WinogradTile& tile, const float* from, float bias, float* plane) {
+  if (tile.lanes == 1) {
+    return ForEachTiles(
+        tile, kTile,
+        [&]<typename V>(const WinogradTile& some) { ResultTiles<V>(some, from, bias, plane); },
+        [&](const WinogradTile& one) {
+          if (Inside(one, kTile)) return ResultLanes<true, 1>(one, from, bias, plane);
+          ResultLanes<false, 1>(one, from, bias, plane);
+        });
+  }
   WithLanes(tile.count, [&]<int kTaken>() {
     if (Inside(tile, kTile)) return ResultLanes<true, kTaken>(tile, from, bias, plane);
     ResultLanes<false, kTaken>(tile, from, bias, plane);

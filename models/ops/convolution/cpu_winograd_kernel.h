@@ -8,7 +8,8 @@
 namespace kumo {
 
 // Some lanes of one tile of a plane, and where its transform's numbers are in a block of columns
-// (cpu_winograd_passes.h).
+// (cpu_winograd_passes.h). Of one sample without padding: neighbouring tiles of a row, whose
+// columns are neighbours, too.
 struct WinogradTile {
   int64_t lanes;   // floats between positions of the plane
   int64_t height;  // of the plane
@@ -17,6 +18,7 @@ struct WinogradTile {
   int64_t column;
   int64_t first;  // lane
   int64_t count;  // lanes, a multiple of 16; of few samples 1, 4 or 8, and then all that are used
+  int64_t tiles;  // 1, unless there is one lane
   int64_t frequency;  // floats between one frequency's numbers and the next's
   int64_t strip;      // floats between strips
   int64_t at;         // the first lane's column in the block

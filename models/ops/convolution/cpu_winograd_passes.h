@@ -46,7 +46,8 @@ class TileColumns {
   int64_t matrix_floats(int64_t channels) const;
   // Lanes of each tile that are columns.
   int64_t Taken(int batch) const { return std::min(engine_.Lanes(batch), FewLanes(batch)); }
-  // Calls body(tile) for the lanes of each tile of a block. body must not depend on their order.
+  // Calls body(tile) for the lanes of each tile of a block, or for all tiles of a row, if there is
+  // one lane. body must not depend on their order.
   template <typename Body>
   void ForEachTile(const Range& block, int batch, const TiledPlane& plane, const Body& body) const {
     const int64_t taken = Taken(batch);
@@ -57,13 +58,18 @@ class TileColumns {
     tile.width = plane.shape.width();
     tile.frequency = matrix_floats(plane.shape.channels());
     tile.strip = strip_stride(plane.shape.channels());
-    for (int64_t at = block.begin; at < end; at += tile.count) {
+    for (int64_t at = block.begin; at < end; at += tile.count * tile.tiles) {
       const int64_t number = at / taken;
       tile.row = number / columns_ * kTile + plane.offset;
       tile.column = number % columns_ * kTile + plane.offset;
       tile.first = at % taken;
       tile.count = std::min(taken - tile.first, end - at);
       tile.at = at - block.begin;
+      tile.tiles = 1;
+      if (tile.lanes == 1) {
+        tile.tiles = std::min(
+            {columns_ - number % columns_, end - at, strip_floats() - tile.at % strip_floats()});
+      }
       body(tile);
     }
   }

@@ -70,17 +70,6 @@ KUMO_ALWAYS_INLINE void MaxAt(const PoolPlane& plane, const Window& rows, const 
   }
 }
 
-// Every second number of two vectors.
-KUMO_ALWAYS_INLINE FourFloats EvenOnes(FourFloats a, FourFloats b) {
-  return __builtin_shufflevector(a, b, 0, 2, 4, 6);
-}
-KUMO_ALWAYS_INLINE EightFloats EvenOnes(EightFloats a, EightFloats b) {
-  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
-}
-KUMO_ALWAYS_INLINE SixteenFloats EvenOnes(SixteenFloats a, SixteenFloats b) {
-  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-}
-
 // kWidth numbers that lie kStride apart. It reads kStride x kWidth numbers.
 template <int kStride>
 KUMO_ALWAYS_INLINE Vector LoadApart(const float* from) {
