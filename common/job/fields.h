@@ -28,9 +28,12 @@ inline constexpr char kDifficultField[] = "difficult";
 enum class FieldKind {
   kNumbers,  // unchanged by transforms of pictures
   kPicture,  // bytes, channels x height x width
-  kMask,     // bytes, height x width: the class of each pixel; 255: none
+  kMask,     // bytes, height x width: the class of each pixel, or kIgnoredClass
   kBoxes,    // a list of float32: left, top, right, bottom, in pixels of the picture
 };
+
+// Number of a mask's pixels that belong to no class.
+inline constexpr uint8_t kIgnoredClass = 255;
 
 // One field: the same name, element type and shape in each sample. Row-major. No extents: a scalar.
 //

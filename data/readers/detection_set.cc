@@ -5,14 +5,12 @@
 #include <cmath>
 #include <map>
 #include <span>
-#include <unordered_map>
 #include <utility>
 
 #include <glog/logging.h>
 
-#include "common/base/file.h"
-#include "common/base/printable.h"
 #include "common/base/text.h"
+#include "data/readers/class_list.h"
 #include "data/readers/image_loader.h"
 #include "data/readers/image_set.h"
 #include "data/readers/image_store.h"
@@ -20,9 +18,7 @@
 namespace kumo {
 namespace {
 
-constexpr uint64_t kMaxClassListBytes = 64 << 20;
-constexpr size_t kListedClasses = 12;  // in a message
-constexpr size_t kNamedCases = 3;      // of a rule, in its note
+constexpr size_t kNamedCases = 3;  // of a rule, in its note
 // Boxes that are clipped by less are not counted: programs round differently, or count pixels from
 // 0.
 constexpr float kSlackPixels = 1;
@@ -134,41 +130,6 @@ struct Objects {
   }
 };
 
-Result<std::vector<std::string>> ReadClassList(const std::string& path) {
-  PosixFileSystem files;
-  KUMO_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(files, path, kMaxClassListBytes));
-  std::vector<std::string> names;
-  std::unordered_map<std::string, int64_t> lines;
-  int64_t number = 0;
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    ++number;
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t')) {
-      line.remove_suffix(1);
-    }
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-    if (line.empty()) continue;
-    const auto [before, first] = lines.emplace(line, number);
-    if (!first) {
-      return InvalidArgument(path + ":" + std::to_string(number) + ": \"" + Printable(line) +
-                             "\" is also in line " + std::to_string(before->second) +
-                             "; remove one of them");
-    }
-    names.emplace_back(line);
-  }
-  if (names.empty()) return InvalidArgument(path + ": lists no class; name one in each line");
-  return names;
-}
-
-std::string ClassesListed(std::span<const std::string> names) {
-  const auto named = names.first(std::min(names.size(), kListedClasses));
-  std::vector<std::string> printable;
-  for (const std::string& name : named) printable.push_back(Printable(name, 40));
-  return Join(printable) + (names.size() > kListedClasses ? ", ..." : "");
-}
-
 // The classes of a set.
 struct Classes {
   std::vector<std::string> names;
@@ -191,17 +152,13 @@ Result<Classes> ClassesOfSet(const DetectionSet& set, const ReaderRequest& reque
     }
   }
   if (std::ssize(classes.names) == request.classes || request.any_classes) return classes;
-  const std::string found =
-      Counted(std::ssize(classes.names), "class", "classes") +
-      (classes.names.empty() ? std::string() : " (" + ClassesListed(classes.names) + ")");
-  const std::string set_it = "set data.classes = " + std::to_string(classes.names.size());
   if (!request.class_list.empty()) {
-    return InvalidArgument(request.class_list + ": lists " + found + ", but data.classes = " +
-                           std::to_string(request.classes) + "; " + set_it);
+    KUMO_RETURN_IF_ERROR(CheckListed(request.class_list, classes.names, request.classes));
   }
   return InvalidArgument(
-      set.name + ": its objects have " + found +
-      ", but data.classes = " + std::to_string(request.classes) + "; " + set_it +
+      set.name + ": its objects have " + ClassesCounted(classes.names) +
+      ", but data.classes = " + std::to_string(request.classes) +
+      "; set data.classes = " + std::to_string(classes.names.size()) +
       ", or, if this set lacks some classes, name all of them with data.class_list");
 }
 
@@ -264,14 +221,7 @@ class Judge {
       }
     }
     if (images == 0) return InvalidArgument(set_.name + ": lists no images");
-    if (judged_.damaged.empty()) return OkStatus();
-    const Status& first = judged_.damaged.begin()->second;
-    const auto damaged = std::ssize(judged_.damaged);
-    const bool passes = request_.skip_damaged || request_.survey != nullptr;
-    if (passes && damaged < images) return OkStatus();
-    const std::string others =
-        damaged == 1 ? "" : " (and " + std::to_string(damaged - 1) + " more such images)";
-    return Status(first.code(), first.message() + others + std::string(kDamageAdvice));
+    return CheckDamaged(judged_.damaged, images, request_);
   }
 
   Result<std::unique_ptr<const ImageStore>> StoreOf(const AnnotatedImages& part) const {

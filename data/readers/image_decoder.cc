@@ -96,6 +96,39 @@ Status DecodePng(std::span<const uint8_t> file, std::span<uint8_t> pixels) {
   return code == 0 ? OkStatus() : PngDamaged(code);
 }
 
+// The numbers that a PNG stores for its pixels: levels of grey, or indices of its palette.
+Status DecodeNumbers(std::span<const uint8_t> file, std::span<uint8_t> numbers) {
+  spng_ihdr header{};
+  KUMO_ASSIGN_OR_RETURN(const Png png, OpenPng(file, &header));
+  const bool grey = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE;
+  if (!grey && header.color_type != SPNG_COLOR_TYPE_INDEXED) {
+    return InvalidArgument(
+        "is a PNG of colours or with transparency, but in a mask the number of a pixel is its "
+        "class; store it in grey or with a palette, of 8 bits");
+  }
+  if (header.bit_depth > 8) {
+    return InvalidArgument(
+        "is a PNG of 16 bits, but a mask has classes up to 255; store it in 8 "
+        "bits");
+  }
+  const int bits = header.bit_depth;
+  const size_t row_bytes = (static_cast<size_t>(header.width) * bits + 7) / 8;
+  std::vector<uint8_t> packed(row_bytes * header.height);
+  int code = spng_decode_image(png.get(), packed.data(), packed.size(), SPNG_FMT_RAW, 0);
+  if (code == 0) code = spng_decode_chunks(png.get());
+  if (code != 0) return PngDamaged(code);
+  // The first pixel of a byte is in its upper bits.
+  const unsigned most = (1u << bits) - 1;
+  for (size_t y = 0; y < header.height; ++y) {
+    for (size_t x = 0; x < header.width; ++x) {
+      const size_t bit = x * bits;
+      const unsigned byte = packed[y * row_bytes + bit / 8];
+      numbers[y * header.width + x] = static_cast<uint8_t>(byte >> (8 - bits - bit % 8) & most);
+    }
+  }
+  return OkStatus();
+}
+
 // Splits interleaved pixels into one plane per channel.
 void Separate(std::span<const uint8_t> interleaved, std::span<uint8_t> planes) {
   KUMO_AT_ISA(DetectIsa(), kPixels)
@@ -146,6 +179,19 @@ Status ImageDecoder::DecodeTo(std::span<const uint8_t> file, const ImageHeader& 
   return OkStatus();
 }
 
+Status ImageDecoder::DecodeMaskTo(std::span<const uint8_t> file, const ImageHeader& header,
+                                  std::span<uint8_t> classes) {
+  CHECK_EQ(std::ssize(classes), header.height * header.width);
+  if (!StartsWith(file, kPngStart)) {
+    return InvalidArgument("is a JPEG, which changes the numbers of a mask; store masks as PNG");
+  }
+  if (header.orientation == 1) return DecodeNumbers(file, classes);
+  stored_.resize(classes.size());
+  KUMO_RETURN_IF_ERROR(DecodeNumbers(file, stored_));
+  TurnUpright(header, stored_, classes);
+  return OkStatus();
+}
+
 Status ImageDecoder::DecodeStored(std::span<const uint8_t> file, const ImageHeader& header,
                                   int channels, std::span<uint8_t> pixels) {
   const bool jpeg = StartsWith(file, kJpegStart);
@@ -183,11 +229,23 @@ Result<ImageHeader> ImageMaker::Make(std::span<const uint8_t> file, const ImageT
   KUMO_ASSIGN_OR_RETURN(const ImageHeader header, ImageDecoder::ReadHeader(file));
   const bool same =
       target.shorter_side == 0 && header.height == wanted[1] && header.width == wanted[2];
-  if (!target.scale && (!same || header.channels != wanted[0])) {
-    const std::vector<int64_t> found = {header.channels, header.height, header.width};
+  const int64_t stored_channels = target.mask ? 1 : header.channels;
+  if (!target.scale && (!same || stored_channels != wanted[0])) {
+    const std::vector<int64_t> found = {stored_channels, header.height, header.width};
     return FailedPrecondition(
         "it is " + ExtentsText(found) + ", but the first image is " + ExtentsText(wanted) +
         "; set data.image_size = " + ExtentsText(wanted) + " to scale all to one size");
+  }
+  if (target.mask) {
+    if (same) {
+      KUMO_RETURN_IF_ERROR(decoder_.DecodeMaskTo(file, header, pixels));
+      return header;
+    }
+    mask_.resize(header.height * header.width);
+    KUMO_RETURN_IF_ERROR(decoder_.DecodeMaskTo(file, header, mask_));
+    resampler_.Resample(mask_, 1, header.height, header.width, PartFor(target, header), wanted[1],
+                        wanted[2], pixels, {.interpolation = Interpolation::kNearest});
+    return header;
   }
   const int channels = static_cast<int>(wanted[0]);
   if (same) {

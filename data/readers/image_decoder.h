@@ -31,6 +31,10 @@ class ImageDecoder {
   // Decodes an image with this header (ReadHeader) to `pixels`, which has the right size.
   Status DecodeTo(std::span<const uint8_t> file, const ImageHeader& header, int channels,
                   std::span<uint8_t> pixels);
+  // Decodes a mask to the classes of its pixels: what a PNG stores in grey of up to 8 bits, or its
+  // indices of a palette. InvalidArgument for other images; the errors of Decode.
+  Status DecodeMaskTo(std::span<const uint8_t> file, const ImageHeader& header,
+                      std::span<uint8_t> classes);
 
  private:
   // As the image is stored.
@@ -51,6 +55,8 @@ struct ImageTarget {
   bool stretch = false;
   // For scaled images: 0, or the shorter side for MiddleOf, at least each wanted side.
   int64_t shorter_side = 0;
+  // Masks, with one channel: scaled by nearest neighbour.
+  bool mask = false;
 
   bool of_any_size() const { return extents[1] == 0; }
 };
@@ -70,6 +76,7 @@ class ImageMaker {
  private:
   ImageDecoder decoder_;
   Resampler resampler_;
+  std::vector<uint8_t> mask_;
 };
 
 }  // namespace kumo

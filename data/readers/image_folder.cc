@@ -30,33 +30,14 @@ std::vector<std::string> FoldersWithoutImages(const ImageListing& listing,
   return names;
 }
 
-// An error for the first entry that may hold images and cannot be read.
-Status CheckUsable(const ImageSet& set, const ImageListing& listing) {
-  if (listing.unusable.empty()) return OkStatus();
-  const auto& [name, why] = listing.unusable.front();
-  const size_t others = listing.unusable.size() - 1;
-  return InvalidArgument(
-      set.container.Name(name) + " " + why +
-      (others == 0 ? "" : " (and " + std::to_string(others) + " more such entries)") +
-      "; repair or remove it, or set data.damaged = skip");
-}
-
 Result<ImageSet> FindSamples(const ReaderRequest& request) {
   ImageSet set;
   set.name = request.images;
   KUMO_ASSIGN_OR_RETURN(set.container, FindContainer(request.images));
   KUMO_ASSIGN_OR_RETURN(ImageListing listing, ListImages(set.container));
-  if (request.survey != nullptr) {
-    for (const auto& [name, why] : listing.unusable) {
-      request.survey->push_back(set.container.Name(name) + ": " + why);
-    }
-  } else if (!request.skip_damaged) {
-    KUMO_RETURN_IF_ERROR(CheckUsable(set, listing));
-  }
-  const std::vector<std::string>& files = listing.images;
   LeftOut& left_out = set.notes.left_out;
-  left_out = std::move(listing.left_out);
-  for (const auto& [name, why] : listing.unusable) left_out.unusable.push_back(name + " " + why);
+  KUMO_ASSIGN_OR_RETURN(left_out, TakeLeftOut(set.container, &listing, request));
+  const std::vector<std::string>& files = listing.images;
   if (files.empty()) {
     return InvalidArgument(
         request.images +

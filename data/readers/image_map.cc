@@ -8,12 +8,12 @@
 #include "common/base/file.h"
 #include "data/readers/byte_source.h"
 #include "data/readers/image_set.h"
+#include "data/readers/listed_paths.h"
 
 namespace kumo {
 namespace {
 
 constexpr uint64_t kMaxMapBytes = uint64_t{4} << 30;
-constexpr std::string_view kInArchive = "@/";
 
 struct MapLine {
   std::string_view path;
@@ -40,29 +40,10 @@ Result<MapLine> Parse(std::string_view text, int classes) {
   return line;
 }
 
-// The container of the images according to the first path: an archive, or any folders.
-Result<ImageContainer> ContainerOf(const std::string& folder, const std::string& first) {
-  const std::string whole = first.starts_with('/') ? first : JoinPath(folder, first);
-  const Result<ImageContainer> found = FindContainer(whole);
-  // The path of a plain file leads "into" that file, with nothing inside.
-  if (!found.ok() || !found->archive || found->inside.empty()) return ImageContainer{};
-  return ImageContainer{found->path, true, ""};
-}
-
-// The container's name for a path of the file.
-Result<std::string> NameIn(const ImageContainer& container, const std::string& folder,
-                           const std::string& path) {
-  const std::string whole = path.starts_with('/') ? path : JoinPath(folder, path);
-  if (!container.archive) return whole;
-  if (whole.starts_with(container.path + "/")) return whole.substr(container.path.size() + 1);
-  return InvalidArgument("is not in " + container.path +
-                         " like the first image; use images of one archive only");
-}
-
 Result<ImageSet> SamplesInMap(const ReaderRequest& request) {
   PosixFileSystem files;
   KUMO_ASSIGN_OR_RETURN(const std::string map, ReadWholeFile(files, request.images, kMaxMapBytes));
-  const std::string folder = DirectoryOf(request.images);
+  ListedPaths paths(DirectoryOf(request.images));
   ImageSet set;
   set.name = request.images;
   std::string_view rest = map;
@@ -81,17 +62,13 @@ Result<ImageSet> SamplesInMap(const ReaderRequest& request) {
     if (text.empty()) continue;
     const Result<MapLine> line = Parse(text, request.classes);
     if (!line.ok()) return InvalidArgument(where + line.status().message());
-    std::string path(line->path);
-    if (const size_t at = path.find(kInArchive); at != path.npos) path.erase(at, 1);
-    if (set.files.empty()) {
-      KUMO_ASSIGN_OR_RETURN(set.container, ContainerOf(folder, path));
-    }
-    const Result<std::string> name = NameIn(set.container, folder, path);
-    if (!name.ok()) return InvalidArgument(where + path + " " + name.status().message());
-    set.files.push_back(*name);
+    Result<std::string> name = paths.Take(std::string(line->path));
+    if (!name.ok()) return InvalidArgument(where + name.status().message());
+    set.files.push_back(std::move(*name));
     set.labels.push_back(line->label);
   }
   if (set.files.empty()) return InvalidArgument(request.images + ": lists no images");
+  set.container = paths.container();
   if (request.limit > 0 && std::ssize(set.files) > request.limit) {
     set.files.resize(request.limit);
     set.labels.resize(request.limit);

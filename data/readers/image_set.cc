@@ -310,6 +310,36 @@ void WarnOfReplaced(const std::string& name, const Status& error, const std::str
   LOG(WARNING) << name << ": " << error.message() << "; " << by << " takes its place";
 }
 
+Status CheckDamaged(const std::map<int64_t, Status>& damaged, int64_t images,
+                    const ReaderRequest& request) {
+  if (damaged.empty()) return OkStatus();
+  const auto count = std::ssize(damaged);
+  const bool passes = request.skip_damaged || request.survey != nullptr;
+  if (passes && count < images) return OkStatus();
+  const Status& first = damaged.begin()->second;
+  const std::string others =
+      count == 1 ? "" : " (and " + std::to_string(count - 1) + " more such images)";
+  return {first.code(), first.message() + others + std::string(kDamageAdvice)};
+}
+
+Result<LeftOut> TakeLeftOut(const ImageContainer& container, ImageListing* listing,
+                            const ReaderRequest& request) {
+  LeftOut left_out = std::move(listing->left_out);
+  for (const auto& [name, why] : listing->unusable) {
+    if (request.survey != nullptr) {
+      request.survey->push_back(container.Name(name) + ": " + why);
+    } else if (!request.skip_damaged) {
+      const size_t others = listing->unusable.size() - 1;
+      return InvalidArgument(
+          container.Name(name) + " " + why +
+          (others == 0 ? "" : " (and " + std::to_string(others) + " more such entries)") +
+          "; repair or remove it, or set data.damaged = skip");
+    }
+    left_out.unusable.push_back(name + " " + why);
+  }
+  return left_out;
+}
+
 std::vector<SplitPart> PartsToKeep(const ReaderRequest& request, int64_t images) {
   if (!request.skip_damaged || request.split_share == 0 || images < 2) return {};
   return PartsOfSamples(images, request.split_share);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -57,6 +58,13 @@ inline constexpr std::string_view kDamageAdvice =
 
 // The error of a named image, with the remedies if it is damage.
 Status OfImage(const std::string& name, const Status& error);
+// Refuses a set of `images` with these damaged ones, unless they are passed over and some are left.
+Status CheckDamaged(const std::map<int64_t, Status>& damaged, int64_t images,
+                    const ReaderRequest& request);
+// The entries of a listing that give no sample. Unusable ones are damage: InvalidArgument names the
+// first, unless they are passed over.
+Result<LeftOut> TakeLeftOut(const ImageContainer& container, ImageListing* listing,
+                            const ReaderRequest& request);
 // Logs that image `by` takes the place of a damaged one.
 void WarnOfReplaced(const std::string& name, const Status& error, const std::string& by);
 

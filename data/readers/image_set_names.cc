@@ -1,21 +1,15 @@
 #include "data/readers/image_set_names.h"
 
+#include "common/settings/option_value.h"
+
 namespace kumo {
-namespace {
-
-std::string_view WithoutBlanks(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<ImageSetName> SplitImageSets(std::string_view text) {
   std::vector<ImageSetName> sets;
   for (;;) {
     const size_t comma = text.find(',');
-    const std::string_view one = WithoutBlanks(text.substr(0, comma));
+    const std::string_view one = Trimmed(text.substr(0, comma));
     const size_t colon = one.rfind(':');
     const bool named = colon != one.npos && one.find('/', colon) == one.npos;
     ImageSetName& set = sets.emplace_back();

@@ -45,9 +45,6 @@ struct GeometricMap {
 // The map that gives the bits of `first` followed by `second`; none if one map cannot.
 std::optional<GeometricMap> Composed(const GeometricMap& first, const GeometricMap& second);
 
-// Level of pixels of a mask that belong to no class.
-inline constexpr uint8_t kIgnoredClass = 255;
-
 // True if the box's centre lies inside the rectangle; other objects are dropped.
 bool Keeps(const Rectangle& from, const Box& box);
 // The box in the new picture, clipped to it. Its bits are the same on every machine.

@@ -1,0 +1,23 @@
+// Class list: the names of classes in a text file, a line each, which numbers them from 0
+// (data.class_list). Functions; thread-safe.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace kumo {
+
+// The names, without blanks around them. InvalidArgument, with file and line, if a name occurs
+// twice or there is none; the errors of ReadWholeFile.
+Result<std::vector<std::string>> ReadClassList(const std::string& path);
+
+// InvalidArgument if the list at `path` has another number of names than data.classes.
+Status CheckListed(const std::string& path, std::span<const std::string> names, int classes);
+
+// "2 classes (cat, dog)", with the first names.
+std::string ClassesCounted(std::span<const std::string> names);
+
+}  // namespace kumo
