@@ -15,6 +15,7 @@
 #include "common/base/mutex.h"
 #include "common/base/thread_pool.h"
 #include "data/readers/image_set.h"
+#include "data/transforms/transform.h"
 
 namespace kumo {
 namespace {
@@ -101,14 +102,35 @@ struct Tally {
   }
 };
 
+// The field of the labels: by its name, or the first of classes, or else of numbers; -1: none.
+int FindLabels(const Fields& fields) {
+  const int label = FindField(fields, kLabelField);
+  if (label >= 0 && fields[label].type != NumberType::kUint8) return label;
+  const auto first = [&](NumberType type) {
+    const auto found = std::ranges::find_if(fields, [&](const Field& field) {
+      return field.type == type && field.kind == FieldKind::kNumbers && !field.list &&
+             field.name != kImageField;
+    });
+    return found == fields.end() ? -1 : static_cast<int>(found - fields.begin());
+  };
+  const int of_classes = first(NumberType::kInt32);
+  return of_classes >= 0 ? of_classes : first(NumberType::kFloat32);
+}
+
+int FindMask(const Fields& fields) {
+  const auto found = std::ranges::find(fields, FieldKind::kMask, &Field::kind);
+  return found == fields.end() ? -1 : static_cast<int>(found - fields.begin());
+}
+
 // One pass over a data set by several threads.
 class Pass {
  public:
   Pass(const Dataset& dataset, const SummaryOptions& options)
       : dataset_(dataset),
         options_(options),
-        image_(FindField(dataset.fields(), kImageField)),
-        label_(FindField(dataset.fields(), kLabelField)),
+        image_(FindPicture(dataset.fields())),
+        label_(FindLabels(dataset.fields())),
+        mask_(FindMask(dataset.fields())),
         boxes_(FindField(dataset.fields(), kBoxesField)),
         classes_(FindField(dataset.fields(), kClassesField)),
         difficult_(FindField(dataset.fields(), kDifficultField)),
@@ -132,6 +154,7 @@ class Pass {
     DataSummary summary;
     summary.of_class = std::move(sum.of_class);
     if (boxes_ >= 0) summary.objects = sum.objects;
+    summary.counts_pixels = CountsPixels();
     Finish(sum.channels, &summary.mean, &summary.deviation);
     Finish(sum.labels, &summary.label_mean, &summary.label_deviation);
     for (auto& [index, why] : sum.damaged) summary.damaged.push_back(std::move(why));
@@ -147,7 +170,11 @@ class Pass {
     if (Numbers()) tally.labels.resize(dataset_.fields()[label_].numbers());
     return tally;
   }
-  bool Numbers() const { return dataset_.classes() == 0; }
+  bool Numbers() const {
+    return label_ >= 0 && dataset_.fields()[label_].type == NumberType::kFloat32;
+  }
+  // Masks have the only classes.
+  bool CountsPixels() const { return mask_ >= 0 && boxes_ < 0 && (label_ < 0 || Numbers()); }
 
   void Read(Tally* tally) {
     Sample sample(dataset_.fields());
@@ -182,8 +209,13 @@ class Pass {
       tally->objects.Add(sample.extents(image_), sample.field(boxes_), sample.field(difficult_));
     } else if (Numbers()) {
       Add<float>(sample.field(label_), tally->labels);
-    } else {
+    } else if (label_ >= 0) {
       CountLabels(sample.field(label_), &tally->of_class);
+    }
+    if (CountsPixels()) {
+      for (const uint8_t number : sample.pixels(mask_)) {
+        if (number != kIgnoredClass) ++tally->of_class[number];
+      }
     }
     if (image_ < 0) return;
     if (bytes_) {
@@ -196,7 +228,7 @@ class Pass {
 
   const Dataset& dataset_;
   const SummaryOptions& options_;
-  const int image_, label_, boxes_, classes_, difficult_;
+  const int image_, label_, mask_, boxes_, classes_, difficult_;
   const bool bytes_;
   std::vector<uint64_t> hashes_;  // each written by one thread
   std::atomic<int64_t> next_ = 0;
@@ -242,7 +274,9 @@ void ObjectFigures::Add(const ObjectFigures& other) {
 Result<DataSummary> Summarise(const Dataset& dataset, const SummaryOptions& options) {
   const auto has = [&](const char* name) { return FindField(dataset.fields(), name) >= 0; };
   const bool objects = has(kImageField) && has(kBoxesField) && has(kClassesField);
-  if (!has(kLabelField) && !(objects && has(kDifficultField))) {
+  const Fields& fields = dataset.fields();
+  if (FindLabels(fields) < 0 && FindMask(fields) < 0 && !(objects && has(kDifficultField)) &&
+      FindPicture(fields) < 0) {
     return FailedPrecondition(dataset.name() + ": its samples have no labels");
   }
   return Pass(dataset, options).Run();

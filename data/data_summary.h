@@ -36,9 +36,11 @@ struct ObjectFigures {
 };
 
 struct DataSummary {
-  std::vector<int64_t> of_class;         // samples (of a text: tokens, of detection data: objects)
+  // Samples (of a text: tokens, of detection data: objects; see counts_pixels).
+  std::vector<int64_t> of_class;
+  bool counts_pixels = false;            // of_class counts the pixels of masks
   std::optional<ObjectFigures> objects;  // of detection data
-  // Per element of the label, if labels are no classes.
+  // Per element of the label, or of the first field of numbers, if labels are no classes.
   std::vector<double> label_mean;
   std::vector<double> label_deviation;
   // Per channel, over the pixels of all samples (bytes as levels 0 .. 255); empty without pixels.

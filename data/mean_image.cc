@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "data/transforms/transform.h"
+
 namespace kumo {
 namespace {
 
@@ -13,7 +15,7 @@ void AddImage(const uint8_t* __restrict image, int64_t size, uint64_t* __restric
 }  // namespace
 
 Result<std::vector<float>> MeanImage(const Dataset& dataset) {
-  const int image = FindField(dataset.fields(), kImageField);
+  const int image = FindPicture(dataset.fields());
   if (image < 0 || dataset.fields()[image].type != NumberType::kUint8) {
     return FailedPrecondition(dataset.name() +
                               " has no images in bytes, so data.subtract_mean has no mean image");

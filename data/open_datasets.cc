@@ -40,6 +40,10 @@ constexpr char kHowToGetVoc[] =
     "; get Pascal VOC with data/fetch.sh voc DIR, which prints the settings to read it; then set "
     "data.directory=DIR or KUMO_DATA=DIR";
 
+constexpr char kHowToGetScenes[] =
+    "; draw these pictures with `kumo-data scenes --out DIR`; then set data.directory=DIR or "
+    "KUMO_DATA=DIR";
+
 // A setting with a file name.
 struct FileSetting {
   std::string key;
@@ -49,6 +53,7 @@ struct FileSetting {
     if (value.starts_with("mnist/")) return kHowToGetMnist;
     if (value.starts_with("text/tinyshakespeare")) return kHowToGetShakespeare;
     if (value.starts_with("voc/VOC")) return kHowToGetVoc;
+    if (value.starts_with("scenes/")) return kHowToGetScenes;
     return value.starts_with("cifar10/") ? kHowToGetCifar : "";
   }
 };
@@ -124,10 +129,11 @@ Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& f
   request.decode = data.decode;
   const Result<MemoryRoom> room = RoomOnMachine();
   if (room.ok()) request.room = static_cast<int64_t>(room->bytes) / kPartsOfMemory;
-  if (reads.objects && !data.class_list.empty()) {
+  if (reads.class_list && !data.class_list.empty()) {
     KUMO_ASSIGN_OR_RETURN(request.class_list,
                           Find(data.directory, {"data.class_list", data.class_list}));
   }
+  request.columns = data.columns;
   request.image_stream = data.ctf_features;
   request.label_stream = data.ctf_labels;
   return request;
@@ -199,7 +205,7 @@ Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields&
                                      const std::string& name) {
   PixelFormula formula;
   formula.scale = static_cast<float>(data.scale);
-  const int place = FindField(fields, kImageField);
+  const int place = FindPicture(fields);
   if (place < 0) return formula;
   const Field& image = fields[place];
   if (!data.mean.empty()) {

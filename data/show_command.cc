@@ -55,7 +55,9 @@ CommandLine Describe(Arguments& arguments) {
   line.AddOption("columns", "N", {.min = 1, .max = 100}, "Samples per row of the image",
                  &arguments.columns);
   line.AddFlag("json", "Print JSON", &arguments.json);
-  line.AddNote("The underlying program kumo-data also draws digits: kumo-data digits --help.");
+  line.AddNote(
+      "The underlying program kumo-data also draws data sets: kumo-data digits --help, kumo-data "
+      "scenes --help.");
   line.AddNote(
       "Exit codes: 0 done; 64 wrong command line; 75 temporary failure; 78 the experiment\n"
       "or its data are invalid.");
@@ -133,7 +135,9 @@ void PrintClasses(const Shown& train, const Shown& validation, const ClassSampli
   for (int64_t c = 0; c < classes; ++c) {
     width = std::max(width, ClassName(train.dataset, c).size());
   }
-  const char* const title = train.summary.objects ? "class (objects)" : "class";
+  const char* const title = train.summary.objects         ? "class (objects)"
+                            : train.summary.counts_pixels ? "class (pixels)"
+                                                          : "class";
   width = std::max(width, std::string_view(title).size());
   const int columns = static_cast<int>(width);
   std::printf("%-*s  %10s  %10s%s\n", columns, title, "training", "validation",
@@ -147,9 +151,13 @@ void PrintClasses(const Shown& train, const Shown& validation, const ClassSampli
   }
 }
 
-// Empty unless samples have classes: not for a text, whose tokens are none, nor for detection data.
+// Empty unless samples have classes: not for a text, whose tokens are none, nor for detection data
+// and masks.
 std::vector<double> WeightsFor(const Shown& train) {
-  if (FindField(train.dataset.fields(), kTokensField) >= 0 || train.summary.objects) return {};
+  if (FindField(train.dataset.fields(), kTokensField) >= 0 || train.summary.objects ||
+      train.summary.counts_pixels) {
+    return {};
+  }
   return BalancedWeights(train.summary.of_class);
 }
 
@@ -214,7 +222,10 @@ JsonFields ToFields(const Shown& set, const ClassSampling* sampling) {
   for (int64_t c = 0; c < set.dataset.classes(); ++c) {
     JsonFields one;
     if (!set.dataset.class_names().empty()) one.Add("name", set.dataset.class_names()[c]);
-    one.Add(set.summary.objects ? "objects" : "samples", set.summary.of_class[c]);
+    one.Add(set.summary.objects         ? "objects"
+            : set.summary.counts_pixels ? "pixels"
+                                        : "samples",
+            set.summary.of_class[c]);
     if (sampling != nullptr) one.Add("per_epoch", sampling->DrawsOf(c));
     classes.Add(one);
   }

@@ -51,7 +51,18 @@ struct ClassShares {
 };
 
 // Reader of data files: data.reader.
-enum class DataReader { kIdx, kImageFolder, kImageMap, kCifar, kCtf, kText, kVoc, kCoco };
+enum class DataReader {
+  kIdx,
+  kImageFolder,
+  kImageMap,
+  kCifar,
+  kCtf,
+  kText,
+  kVoc,
+  kCoco,
+  kTable,
+  kMasks
+};
 inline constexpr Choice<DataReader> kDataReaders[] = {
     {DataReader::kIdx, "idx", "IDX images and labels as MNIST has them"},
     {DataReader::kImageFolder, "image_folder",
@@ -65,6 +76,12 @@ inline constexpr Choice<DataReader> kDataReaders[] = {
      "images with boxes of objects in the layout of Pascal VOC, a folder or an archive"},
     {DataReader::kCoco, "coco",
      "a folder or archive of images, with boxes of objects in COCO's JSON (instances)"},
+    {DataReader::kTable, "table",
+     "a CSV file with a row per sample: paths of images and masks, classes and numbers "
+     "(data.columns)"},
+    {DataReader::kMasks, "masks",
+     "a folder or archive of images, and one of masks with the same names (PNG, the class of each "
+     "pixel)"},
 };
 constexpr std::span<const Choice<DataReader>> ChoicesOf(DataReader) { return kDataReaders; }
 
@@ -80,7 +97,10 @@ struct ReaderTraits {
   bool archives = false;       // paths may lead into an archive: photos.zip/train
   bool one_text = false;       // data.text names one file, cut into the windows of both sets
   bool named_streams = false;  // data.ctf_features and data.ctf_labels name streams of a file
-  bool objects = false;        // samples have lists of objects, of classes in data.class_list
+  bool objects = false;        // samples have lists of objects
+  bool class_list = false;     // data.class_list may name the classes
+  bool on_demand = false;      // images are decoded at each read
+  bool columns = false;        // data.columns names the fields of samples, perhaps without classes
   bool image_sets = false;  // paths name sets, joined by commas: VOC2007:trainval,VOC2012:trainval
 };
 constexpr ReaderTraits TraitsOf(DataReader reader) {
@@ -98,9 +118,31 @@ constexpr ReaderTraits TraitsOf(DataReader reader) {
     case DataReader::kText:
       return {.samples = SampleKind::kTokens, .one_text = true};
     case DataReader::kVoc:
-      return {.image_files = true, .archives = true, .objects = true, .image_sets = true};
+      return {.image_files = true,
+              .archives = true,
+              .objects = true,
+              .class_list = true,
+              .on_demand = true,
+              .image_sets = true};
     case DataReader::kCoco:
-      return {.label_files = true, .image_files = true, .archives = true, .objects = true};
+      return {.label_files = true,
+              .image_files = true,
+              .archives = true,
+              .objects = true,
+              .class_list = true,
+              .on_demand = true};
+    case DataReader::kTable:
+      return {.image_files = true,
+              .archives = true,
+              .class_list = true,
+              .on_demand = true,
+              .columns = true};
+    case DataReader::kMasks:
+      return {.label_files = true,
+              .image_files = true,
+              .archives = true,
+              .class_list = true,
+              .on_demand = true};
   }
   return {};
 }

@@ -110,7 +110,7 @@ class Checker {
     if (e_.data.classes == 1 && !TraitsOf(e_.data.reader).objects) {
       Problem("data.classes", " = 1: must be 0 or at least 2");
     }
-    if (e_.data.classes == 0 && images) {
+    if (e_.data.classes == 0 && images && !TraitsOf(e_.data.reader).columns) {
       Problem("data.classes", " = 0: labels of " + reader +
                                   " are classes, not numbers; set it to the number of classes");
     }
@@ -413,8 +413,9 @@ class Checker {
     NoteUnless(!e_.data.image_size.empty(), {"data.resize", "data.random_interpolation"},
                "data.image_size is empty");
     NoteUnless(reads.image_files, {"data.damaged", "data.decode"}, reader);
-    NoteUnless(!reads.objects, {"data.decode"}, reader + " decodes images at each read");
-    NoteUnless(reads.objects, {"data.class_list"}, reader);
+    NoteUnless(!reads.on_demand, {"data.decode"}, reader + " decodes images at each read");
+    NoteUnless(reads.class_list, {"data.class_list"}, reader);
+    NoteUnless(reads.columns, {"data.columns"}, reader);
     NoteUnless(reads.named_streams, {"data.ctf_features", "data.ctf_labels"}, reader);
     NoteUnless(reads.samples != SampleKind::kNumbers, {"data.scale"},
                reader + " does not scale its numbers");

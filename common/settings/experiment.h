@@ -92,7 +92,8 @@ struct Experiment {
     double mixup = 0;  // alpha of the weights' distribution Beta(alpha, alpha)
     int cutout = 0;    // side of the square that is painted over, in pixels
     int classes = 10;
-    std::string class_list;    // a file with the names of objects' classes; "": from the data
+    std::string class_list;    // a file with the names of classes; "": from the data
+    std::string columns;       // of a table, by the fields that they make; "": by their names
     ClassShares class_shares;  // of an epoch; not given: each sample once
     int64_t train_limit = 0;   // samples at the front that are used; 0: all
     int64_t validation_limit = 0;

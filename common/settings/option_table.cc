@@ -194,12 +194,12 @@ std::vector<Option> Rows() {
        .help = "Training samples: a file (optionally .gz) or a folder, which may lie inside an "
                "archive (.tar, .tar.gz, .zip): photos.tar.gz/train; for reader voc PATH:SET, "
                "joined by commas: VOC2007:trainval,VOC2012:trainval (without :SET trainval, of "
-               "data.validation_images test)"},
+               "data.validation_images test); for reader table the CSV file"},
       {KUMO_SETTING(data.train_labels), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute, .also = "labels training_labels targets",
        .help =
            "Training labels, if they are in a file of their own (reader idx; coco: the JSON of the "
-           "objects, which may lie inside an archive)"},
+           "objects, which may lie inside an archive; masks: the folder of the masks)"},
       {KUMO_SETTING(data.validation_images), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute,
        .also = "val_images test_images valid_images eval_images test_data",
@@ -339,9 +339,19 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(data.class_list), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute,
        .also = "class_names label_names labels_file names names_file class_file label_map",
-       .help = "Text file with the names of the classes of objects, a line each, which numbers "
-               "them from 0 (readers voc, coco); objects of other classes are dropped; empty: the "
-               "classes that occur in the data, in the order of their names (coco: of their ids)"},
+       .help =
+           "Text file with the names of the classes, a line each, which numbers them from 0 "
+           "(readers voc, coco, table, masks); objects of other classes are dropped; empty: the "
+           "classes that occur in the data, in the order of their names (coco: of their ids; "
+           "masks: classes have no names)"},
+      {KUMO_SETTING(data.columns), .effect = kData,
+       .also = "fields column_map x_col y_col image_column label_column",
+       .help = "Fields of the samples and their columns (reader table), joined by commas: "
+               "FIELD:KIND:COLUMN with KIND picture, mask, class or numbers, of numbers also "
+               "FIELD:numbers:COLUMN+COLUMN; NAME* stands for all columns that begin with NAME. "
+               "left:picture:first,right:picture:second,tags:numbers:tag_*; empty: the column "
+               "image is a picture, mask a mask, label a class, each other one a field of one "
+               "number"},
       {KUMO_SETTING(data.class_shares),
        .allowed = {.min = 0, .text = "equal, or a number of at least 0 for each class"},
        .effect = kResult,

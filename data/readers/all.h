@@ -90,6 +90,33 @@ Result<DatasetExtents> MeasureImageFolder(const ReaderRequest& request);
 Result<std::unique_ptr<Dataset>> OpenImageMap(const ReaderRequest& request);
 Result<DatasetExtents> MeasureImageMap(const ReaderRequest& request);
 
+// Reader "masks": a folder of images (request.images) and a folder of masks (request.labels), each
+// perhaps in an archive. An image and its mask have the same path below their folders, up to the
+// ending; a mask is a PNG in grey or with a palette, whose numbers are classes (255: none).
+//
+// Samples are in the order of the images' paths, with the fields "image" and "mask". An image
+// without a mask is a damaged sample; a mask without an image is left out, with a note.
+//
+// InvalidArgument if there are no images, or two with one name; otherwise the errors of
+// OpenTableSet.
+Result<std::unique_ptr<Dataset>> OpenMasks(const ReaderRequest& request);
+// Lists the files, and reads an image's header.
+Result<DatasetExtents> MeasureMasks(const ReaderRequest& request);
+
+// Reader "table": a CSV file (csv.h) with a row for each sample, below a row with the names of the
+// columns. request.columns says which columns make which fields (table_columns.h): pictures and
+// masks, by paths relative to the file's folder (listed_paths.h), classes by numbers or names, and
+// numbers. The file itself may lie in an archive, with paths in the archive.
+//
+// Names of classes are those of request.class_list, or those of the column in their order.
+//
+// InvalidArgument or DataLoss, with file, line and column, for text that is no CSV, a row with
+// another number of fields, an empty path or class, a class outside the classes, or a cell that is
+// no number; otherwise the errors of OpenTableSet. Errors of images name the row, too.
+Result<std::unique_ptr<Dataset>> OpenTable(const ReaderRequest& request);
+// Reads the file, and an image's header.
+Result<DatasetExtents> MeasureTable(const ReaderRequest& request);
+
 // Reader "text": windows of a text, each with the same text shifted by one token as its labels, for
 // language models.
 //

@@ -19,6 +19,8 @@ constexpr Reader kReaders[] = {
     {DataReader::kText, OpenText, MeasureText},
     {DataReader::kVoc, OpenVoc, MeasureVoc},
     {DataReader::kCoco, OpenCoco, MeasureCoco},
+    {DataReader::kTable, OpenTable, MeasureTable},
+    {DataReader::kMasks, OpenMasks, MeasureMasks},
 };
 
 }  // namespace

@@ -56,7 +56,8 @@ struct ReaderRequest {
   std::string image_stream = "features";
   std::string label_stream = "labels";  // "": all labels are 0
   bool any_classes = false;             // of objects: as many as there are, whatever `classes` is
-  std::string class_list = "";  // path of a file with the classes of objects; "": from the data
+  std::string class_list = "";  // path of a file with the names of classes; "": from the data
+  std::string columns = "";     // of a table (table_columns.h)
 };
 
 // A reader never crashes on a file's contents, takes no more memory than the file's size justifies,

@@ -113,7 +113,9 @@ Result<std::unique_ptr<const Transform>> MakeMixup(const TransformRequest& reque
   std::unique_ptr<const Transform> transform;
   if (request.data.mixup == 0 || FindPicture(request.fields) < 0) return transform;
   const int label = FindField(request.fields, kLabelField);
-  if (label < 0 || request.classes == 0) {
+  const bool of_class = label >= 0 && request.fields[label].type == NumberType::kInt32 &&
+                        request.fields[label].numbers() == 1;
+  if (!of_class || request.classes == 0) {
     return FailedPrecondition("data.mixup requires classes, but samples of " + request.name +
                               " have none; set it to 0");
   }

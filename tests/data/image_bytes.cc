@@ -105,8 +105,9 @@ Bytes Zip(const NamedFiles& files, bool deflated, bool utf8 = false) {
 
 namespace {
 
+// palette: indices of 2^bits colours instead of grey.
 Bytes EncodePng(const std::vector<int64_t>& extents, std::span<const uint8_t> interleaved,
-                uint8_t bits) {
+                uint8_t bits, bool palette = false) {
   spng_ctx* png = spng_ctx_new(SPNG_CTX_ENCODER);
   spng_set_option(png, SPNG_ENCODE_TO_BUFFER, 1);
   spng_ihdr header{};
@@ -114,7 +115,17 @@ Bytes EncodePng(const std::vector<int64_t>& extents, std::span<const uint8_t> in
   header.width = static_cast<uint32_t>(extents[2]);
   header.bit_depth = bits;
   header.color_type = extents[0] == 1 ? SPNG_COLOR_TYPE_GRAYSCALE : SPNG_COLOR_TYPE_TRUECOLOR;
+  if (palette) header.color_type = SPNG_COLOR_TYPE_INDEXED;
   spng_set_ihdr(png, &header);
+  if (palette) {
+    spng_plte colours{};
+    colours.n_entries = 1u << bits;
+    for (uint32_t i = 0; i < colours.n_entries; ++i) {
+      colours.entries[i] = {static_cast<uint8_t>(255 - 3 * i), static_cast<uint8_t>(7 * i), 99,
+                            255};
+    }
+    spng_set_plte(png, &colours);
+  }
   EXPECT_EQ(spng_encode_image(png, interleaved.data(), interleaved.size(), SPNG_FMT_PNG,
                               SPNG_ENCODE_FINALIZE),
             0);
@@ -136,6 +147,25 @@ void AppendBigEndian(Bytes* bytes, size_t number, int size) {
 
 Bytes Png(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels) {
   return EncodePng(extents, Interleaved(extents, pixels), 8);
+}
+
+Bytes MaskPng(int64_t height, int64_t width, std::span<const uint8_t> numbers, MaskForm form,
+              int bits) {
+  Bytes packed;  // rows of whole bytes
+  for (int64_t y = 0; y < height; ++y) {
+    unsigned byte = 0;
+    int filled = 0;
+    for (int64_t x = 0; x < width; ++x) {
+      byte = byte << bits | numbers[y * width + x];
+      filled += bits;
+      if (filled < 8 && x + 1 < width) continue;
+      packed.push_back(static_cast<uint8_t>(byte << (8 - filled)));
+      byte = 0;
+      filled = 0;
+    }
+  }
+  return EncodePng({1, height, width}, packed, static_cast<uint8_t>(bits),
+                   form == MaskForm::kPalette);
 }
 
 Bytes DeepPng(const std::vector<int64_t>& extents, std::span<const uint16_t> pixels) {

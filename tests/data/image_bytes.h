@@ -15,6 +15,10 @@ namespace kumo::test {
 Bytes Png(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels);
 // In 16 bits.
 Bytes DeepPng(const std::vector<int64_t>& extents, std::span<const uint16_t> pixels);
+// A mask of height x width numbers of 1, 2, 4 or 8 bits: in grey, or as indices of a palette.
+enum class MaskForm { kGrey, kPalette };
+Bytes MaskPng(int64_t height, int64_t width, std::span<const uint8_t> numbers,
+              MaskForm form = MaskForm::kPalette, int bits = 8);
 // kInks: CMYK as Adobe's programs store it (4 channels, 255 means no ink), kInkDifferences: YCCK.
 enum class JpegForm { kBaseline, kProgressive, kRestarts, kInks, kInkDifferences };
 // Quality 95, colours of full resolution.

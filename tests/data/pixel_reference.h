@@ -108,24 +108,38 @@ inline int32_t NumberOf(std::span<const std::byte> bytes) {
   return number;
 }
 
-// The field of the labels, or of the objects' classes.
+// The field of the objects' classes, of the labels, or of the classes of pixels.
 inline int LabelsField(const Dataset& dataset) {
   const int classes = FindField(dataset.fields(), kClassesField);
-  return classes < 0 ? kLabel : classes;
+  const int label = FindField(dataset.fields(), kLabelField);
+  return classes >= 0 ? classes : label >= 0 ? label : kLabel;
+}
+
+// The labels of a sample: integers, or bytes of a mask; none if they are numbers.
+inline std::vector<int32_t> LabelsOf(const Dataset& dataset, const Sample& sample) {
+  const int field = LabelsField(dataset);
+  std::span<const std::byte> bytes = sample.field(field);
+  std::vector<int32_t> labels;
+  if (dataset.fields()[field].kind == FieldKind::kMask) {
+    for (const std::byte byte : bytes) labels.push_back(static_cast<int32_t>(byte));
+    return labels;
+  }
+  if (dataset.fields()[field].type == NumberType::kFloat32) return labels;
+  for (; !bytes.empty(); bytes = bytes.subspan(sizeof(int32_t))) labels.push_back(NumberOf(bytes));
+  return labels;
 }
 
 inline Contents ReadAll(const Dataset& dataset) {
   Contents contents;
-  const int labels = LabelsField(dataset);
   const Status read = ForEachSample(dataset, dataset.size(), [&](const Sample& sample) {
     const std::span<const uint8_t> pixels = sample.pixels(0);
     contents.pixels.insert(contents.pixels.end(), pixels.begin(), pixels.end());
+    const std::vector<int32_t> labels = LabelsOf(dataset, sample);
+    contents.labels.insert(contents.labels.end(), labels.begin(), labels.end());
     for (int f = 1; f < std::ssize(dataset.fields()); ++f) {
-      std::span<const std::byte> bytes = sample.field(f);
-      if (f != labels) contents.others.insert(contents.others.end(), bytes.begin(), bytes.end());
-      for (; f == labels && !bytes.empty(); bytes = bytes.subspan(sizeof(int32_t))) {
-        contents.labels.push_back(NumberOf(bytes));
-      }
+      const std::span<const std::byte> bytes = sample.field(f);
+      if (f == LabelsField(dataset)) continue;
+      contents.others.insert(contents.others.end(), bytes.begin(), bytes.end());
     }
   });
   if (!read.ok()) contents = {};

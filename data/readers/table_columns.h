@@ -1,0 +1,42 @@
+// Columns of a table: the fields of a sample that the columns of a CSV file make (data.columns).
+//
+//   FIELD:KIND:COLUMN+COLUMN,...     left:picture:first,right:picture:second,tags:numbers:digit_*
+//   FIELD:KIND                       the column with the field's name
+//
+// A name that ends with '*' stands for all columns that begin so. Pure functions; thread-safe.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/choice.h"
+#include "common/base/status.h"
+
+namespace kumo {
+
+enum class ColumnKind { kPicture, kMask, kClass, kNumbers };
+inline constexpr Choice<ColumnKind> kColumnKinds[] = {
+    {ColumnKind::kPicture, "picture"},
+    {ColumnKind::kMask, "mask"},
+    {ColumnKind::kClass, "class"},
+    {ColumnKind::kNumbers, "numbers"},
+};
+constexpr std::span<const Choice<ColumnKind>> ChoicesOf(ColumnKind) { return kColumnKinds; }
+
+// A field and its columns: one, or of numbers any.
+struct TableField {
+  std::string name;
+  ColumnKind kind = ColumnKind::kNumbers;
+  std::vector<int> columns;  // indices in the header
+};
+
+// The fields that `setting`, the value of data.columns, makes of the columns of a header, in the
+// order of their kinds. Without a setting a column "image" is a picture, "mask" a mask, "label" a
+// class, and each other column a field of one number. InvalidArgument names the setting or the
+// column: the setting cannot be read, a column is missing or has no name or that of another one, a
+// field occurs twice, or there is no picture.
+Result<std::vector<TableField>> FieldsOfTable(const std::string& setting,
+                                              std::span<const std::string> header);
+
+}  // namespace kumo
