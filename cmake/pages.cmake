@@ -17,7 +17,7 @@ set(completions ${TO}/bash-completion/completions)
 file(REMOVE_RECURSE ${pages} ${completions})
 set(KUMO_WORDS "")
 foreach(program kumo kumo-server kumo-worker kumo-data)
-  # kumo-data(1) is that of `kumo data`, which is the program's; it has one more of what it draws.
+  # kumo-data(1) is that of `kumo data`, which is the program's; it has one more for each set that it draws.
   if(NOT program STREQUAL "kumo-data")
     ask(page ${program} --help=man)
     write_page(${program})

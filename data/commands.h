@@ -14,6 +14,8 @@ namespace kumo {
 
 // Draws a data set.
 int RunDigits(std::span<const std::string> args);
+// Draws pictures with masks and several labels.
+int RunScenes(std::span<const std::string> args);
 // Shows an experiment's data (`kumo data`).
 int RunShow(std::span<const std::string> args);
 // Reads all samples of an experiment and prints what is wrong with them as JSON (`kumo check

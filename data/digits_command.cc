@@ -39,7 +39,9 @@ CommandLine Describe(DigitSetOptions& options) {
                  &options.threads);
   line.AddFlag("force", "Overwrite files of another origin, such as MNIST's own", &options.force);
   line.AddVersion();
-  line.AddNote("The other command is kumo-data show FILE: see kumo data --help.");
+  line.AddNote(
+      "Other commands: kumo-data scenes draws pictures with masks (kumo-data scenes --help); "
+      "kumo-data\nshow FILE shows an experiment's data (kumo data --help).");
   line.AddNote(kExitCodes);
   return line;
 }

@@ -54,14 +54,19 @@ int Run(std::span<const std::string> args) {
   EndWhenOutOfResources(exit_reporter);
   const std::string command = args.empty() ? "" : args[0];
   if (command == "digits") return RunDigits(args.subspan(1));
+  if (command == "scenes") return RunScenes(args.subspan(1));
   if (command == "show") return RunShow(args.subspan(1));
   if (command == "survey") return RunSurvey(args.subspan(1));
   if (command == "describe") return RunDescribe(args.subspan(1));
-  if (IsQuestion(command)) return RunDigits(args);
+  if (IsQuestion(command)) {
+    const int asked = RunDigits(args);
+    // The words for completion are those of all commands with a page of their own.
+    return asked == 0 && command == "--help=words" ? RunScenes(args) : asked;
+  }
   return exit_reporter.Report(
       ExitCode::kUsage,
       (command.empty() ? "the command is missing" : "unknown command " + command) +
-          "; use kumo-data digits --out DIR to draw a data set, or "
+          "; use kumo-data digits --out DIR or kumo-data scenes --out DIR to draw a data set, or "
           "kumo-data show FILE to show one (kumo-data --help, kumo data --help)");
 }
 

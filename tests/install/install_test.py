@@ -30,7 +30,7 @@ def contents(folder):
 
 
 # Of experiments; else 10.
-CLASSES = {"bccd_ssd300_slim": 3, "voc_ssd300": 20, "char_gpt": 65, "char_gpt_diloco": 65, "char_gpt_small": 65, "imagenet_resnet50": 1000}
+CLASSES = {"scenes_tags": 0, "scenes_unet": 11, "bccd_ssd300_slim": 3, "voc_ssd300": 20, "char_gpt": 65, "char_gpt_diloco": 65, "char_gpt_small": 65, "imagenet_resnet50": 1000}
 
 
 def grey_png(side, level):
@@ -101,6 +101,7 @@ class InstallTest(unittest.TestCase):
         cls.here.mkdir()
         cls.run_in(cls.here, "kumo-data", "digits", "--out", "data", "--train", "1000",
                    "--validation", "200")
+        cls.run_in(cls.here, "kumo-data", "scenes", "--out", "data", "--train", "20", "--validation", "5")
         write_cifar(cls.here / "data")
         write_imagenet(cls.here / "data")
         write_text(cls.here / "data")

@@ -36,15 +36,15 @@ class ManPagesTest(unittest.TestCase):
         kumo = options.build / "bin/kumo"
         commands = re.findall(r"^  (\w+) +\S", run(kumo, "--help"), re.M)
         self.assertIn("launch", commands)
-        wanted = {*PROGRAMS, "kumo-data-digits", *(f"kumo-{command}" for command in commands)}
+        wanted = {*PROGRAMS, "kumo-data-digits", "kumo-data-scenes", *(f"kumo-{command}" for command in commands)}
         self.assertEqual(set(self.pages), wanted)
 
     def test_they_name_every_option_of_the_help(self):
         for name, page in self.pages.items():
             # The page of kumo-data is that of `kumo data`.
             command = name.split("-", 1) if name not in PROGRAMS[:3] else [name]
-            if name == "kumo-data-digits":
-                command = ["kumo-data", "digits"]
+            if name in ("kumo-data-digits", "kumo-data-scenes"):
+                command = ["kumo-data", name.rpartition("-")[2]]
             text = run(options.build / "bin" / command[0], *command[1:], "--help")
             for option in re.findall(r"^  (--[a-z-]+)", text, re.M):
                 self.assertIn("\\fB" + option.replace("-", "\\-"), page, name)
@@ -94,6 +94,7 @@ class CompletionTest(unittest.TestCase):
         self.assertIn("new", offered)
         self.assertEqual(self.complete("kumo --v"), ["--version"])
         self.assertEqual(self.complete("kumo-data d"), ["digits"])
+        self.assertEqual(self.complete("kumo-data sc"), ["scenes"])
 
     def test_options_of_the_command(self):
         self.assertEqual(self.complete("kumo launch x.conf --max"), ["--max-restarts"])

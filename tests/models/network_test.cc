@@ -47,6 +47,8 @@ INSTANTIATE_TEST_SUITE_P(Files, ZooTest,
                                          ZooCase{"imagenet_vgg16.pbtxt", 138357544, 32, 1000},
                                          ZooCase{"voc_ssd300.pbtxt", 26285486, 71, 20},
                                          ZooCase{"voc_ssd300_slim.pbtxt", 2271902, 71, 20},
+                                         ZooCase{"scenes_unet.pbtxt", 109140, 63, 20},
+                                         ZooCase{"scenes_tags.pbtxt", 66458, 22, 0},
                                          ZooCase{"char_gpt_small.pbtxt", 804096, 27, 65},
                                          ZooCase{"char_gpt.pbtxt", 10745088, 39, 65}),
                          [](const auto& tested) {
