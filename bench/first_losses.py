@@ -71,6 +71,8 @@ class Training:
             self.labels = [objects for step in run["steps"] for objects in step["objects"]]
         else:
             labels = torch.from_numpy(read("labels.i32", "int32")).long()
+            if len(labels) == 0:
+                labels = torch.from_numpy(read("labels.f32", "float32")).to(dtype)
             self.labels = labels if len(labels) == samples else labels.reshape(samples, -1)
         self.weights = read("weights.f32", "float32").reshape(-1, run["numbers"])
         self.tensors = {tensor["name"]: torch.empty(tensor["shape"], dtype=dtype)

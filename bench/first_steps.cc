@@ -44,7 +44,8 @@ class Run {
         weights_file_(folder / "weights.f32", std::ios::binary),
         gradients_file_(folder / "gradients.f32", std::ios::binary),
         inputs_(folder / "inputs", std::ios::binary),
-        labels_(folder / "labels.i32", std::ios::binary) {
+        labels_(folder / "labels.i32", std::ios::binary),
+        numbers_(folder / "labels.f32", std::ios::binary) {
     std::vector<float> start(static_cast<size_t>(layout_.size()));
     Take(job_.net->InitialWeights(experiment.job.seed, layout_, start));
     job_.backend->Write(start.data(), start.size() * sizeof(float), weights_.data());
@@ -63,7 +64,9 @@ class Run {
       const StepInfo info = Step(batch, step);
       const MetricList& metrics = job_.net->metrics();
       const MetricSums sums = {batch.size, Take(job_.net->TakeSums())};
-      const double loss = MetricList::FigureOf(metrics.metrics().front(), sums).value();
+      // The trained loss: total_loss, if there are several.
+      const Metric& trained = *TrainedLoss(metrics.metrics());
+      const double loss = MetricList::FigureOf(trained, sums).value();
       Record(gradients_, gradients_file_);
       json << (step > 1 ? ",\n" : "\n") << "{\"loss\": " << loss << ", \"samples\": " << batch.size
            << ", \"rate\": " << info.learning_rate
@@ -76,7 +79,8 @@ class Run {
     }
     json << "],\n";
     Describe(json);
-    for (std::ofstream* file : {&json, &weights_file_, &gradients_file_, &inputs_, &labels_}) {
+    for (std::ofstream* file :
+         {&json, &weights_file_, &gradients_file_, &inputs_, &labels_, &numbers_}) {
       if (!file->flush()) Fail("cannot write to " + folder_.string());
     }
   }
@@ -118,13 +122,8 @@ class Run {
   // Token numbers unchanged, pixels by common/job/pixels.h.
   void Record(const Minibatch& batch) {
     const Fields fields = job_.datasets.fields();
-    if (const int place = FindField(fields, kLabelField); place >= 0) {
-      if (fields[place].type != NumberType::kInt32) {
-        Fail("labels must be classes, without data.mixup");
-      }
-      const auto label = batch.fields[place];
-      labels_.write(reinterpret_cast<const char*>(label.data()), std::ssize(label));
-    }
+    if (const int place = PlaceOfLabels(fields); place >= 0)
+      RecordLabels(batch.fields[place], fields[place]);
     if (const int tokens = FindField(fields, kTokensField); tokens >= 0) {
       const auto numbers = batch.fields[tokens];
       inputs_.write(reinterpret_cast<const char*>(numbers.data()), std::ssize(numbers));
@@ -141,6 +140,37 @@ class Run {
                        (static_cast<float>(std::to_integer<uint8_t>(image[i])) - mean));
     }
     Write(inputs, inputs_);
+  }
+
+  // The targets of the losses, if they are one field that is no list; else -1.
+  int PlaceOfLabels(const Fields& fields) const {
+    int place = -1;
+    for (const Field& taken : job_.net->takes()) {
+      const int found = FindField(fields, taken.name);
+      if (taken.type == NumberType::kUint8 || taken.name == kTokensField || taken.list) continue;
+      if (place >= 0 && found != place) Fail("the losses compare with several fields");
+      place = found;
+    }
+    return place;
+  }
+
+  // Classes as int32, numbers as float32.
+  void RecordLabels(std::span<const std::byte> label, const Field& field) {
+    if (field.type == NumberType::kFloat32) {
+      numbers_.write(reinterpret_cast<const char*>(label.data()), std::ssize(label));
+    } else if (field.type == NumberType::kInt32) {
+      labels_.write(reinterpret_cast<const char*>(label.data()), std::ssize(label));
+    } else {
+      for (const std::byte one : label) {
+        const auto number = std::to_integer<int32_t>(one);
+        labels_.write(reinterpret_cast<const char*>(&number), sizeof number);
+      }
+    }
+  }
+
+  static const Metric* TrainedLoss(std::span<const Metric> metrics) {
+    const auto total = std::ranges::find(metrics, "total_loss", &Metric::name);
+    return total == metrics.end() ? &metrics.front() : &*total;
   }
 
   void Describe(std::ofstream& json) {
@@ -178,7 +208,7 @@ class Run {
   DeviceArray<float> weights_, gradients_;
   DeviceArray<float> slots_;
   WeightStep optimiser_step_;
-  std::ofstream weights_file_, gradients_file_, inputs_, labels_;
+  std::ofstream weights_file_, gradients_file_, inputs_, labels_, numbers_;
 };
 
 int Main(int argc, char** argv) {

@@ -3,12 +3,16 @@ names, with the same tensors. Layers that draw at random (dropout) are refused: 
 """
 
 
+LOSSES = ("softmaxCrossEntropy", "binaryCrossEntropy", "dice", "multibox")
+
+
 def pair(settings, name, default):
     return settings.get(name, default) or default
 
 
 class TorchNetwork:
-    """loss(inputs, labels) is the mean loss of a minibatch, as in training. The labels of a detector are
+    """loss(inputs, labels) is the mean loss of a minibatch, as in training: the sum of all losses by their
+    weights. They share the labels. The labels of a detector are
     lists of objects, [class, left, top, right, bottom].
     """
 
@@ -24,12 +28,15 @@ class TorchNetwork:
     def loss(self, inputs, labels):
         last = self.input
         values = {last: inputs}
+        loss = 0
         for layer in self.layers:
             sources = [values[name] for name in layer.get("inputs") or [last]]
-            (kind,) = set(layer) - {"name", "inputs", "tensorsOf"}
+            (kind,) = set(layer) - {"name", "inputs", "tensorsOf", "targets", "lossWeight"}
             values[layer["name"]] = getattr(self, kind)(layer, layer[kind], labels, *sources)
             last = layer["name"]
-        return values[last]
+            if kind in LOSSES:
+                loss = loss + layer.get("lossWeight", 1) * values[last]
+        return loss
 
     def convolution(self, layer, settings, _, x):
         return self.functional.conv2d(
@@ -136,15 +143,20 @@ class TorchNetwork:
             weights = settings.get(name)
             return weights and self.torch.tensor(weights).view(-1, *[1] * (x.dim() - 2))
         return self.functional.binary_cross_entropy_with_logits(
-            x, labels.view(x.shape).float(), by_channel("classWeights"),
+            x, labels.view(x.shape).to(x.dtype), by_channel("classWeights"),
             pos_weight=by_channel("positiveWeights"))
 
     def dice(self, _layer, settings, labels, x):
         x = x.flatten(2) if x.dim() > 2 else x.unsqueeze(2)
         sigmoid = settings.get("activation") == "SIGMOID"
         p = x.sigmoid() if sigmoid else x.softmax(1)
-        y = labels.view(x.shape) if sigmoid else self.functional.one_hot(
-            labels.view(x.shape[0], -1), x.shape[1]).transpose(1, 2)
+        if sigmoid:
+            y = labels.view(x.shape)
+        else:
+            labels = labels.view(x.shape[0], -1)
+            counted = labels != settings.get("ignoredLabel", -1)
+            y = self.functional.one_hot(labels * counted, x.shape[1]).transpose(1, 2) * counted.unsqueeze(1)
+            p = p * counted.unsqueeze(1)
         smooth = pair(settings, "smooth", 1)
         overlap = (2 * (p * y).sum(2) + smooth) / (p.sum(2) + y.sum(2) + smooth)
         return (1 - overlap).mean()
@@ -156,5 +168,10 @@ class TorchNetwork:
                              maps[:count], maps[count:], objects, pair(settings, "negatives", 3),
                              pair(settings, "threshold", .5))
 
-    def softmaxCrossEntropy(self, _layer, _settings, labels, x):
-        return self.functional.cross_entropy(x if labels.dim() > 1 else x.flatten(1), labels)
+    def softmaxCrossEntropy(self, _layer, settings, labels, x):
+        if labels.dim() == 1:
+            return self.functional.cross_entropy(x.flatten(1), labels)
+        ignored = settings.get("ignoredLabel", -100)
+        each = self.functional.cross_entropy(x.flatten(2), labels, ignore_index=ignored, reduction="none")
+        # The mean of each sample goes over its own labels.
+        return (each.sum(1) / (labels != ignored).sum(1)).mean()
