@@ -140,7 +140,7 @@ class Slim:
 
 class Outputs(TorchNetwork):
     def maps(self, images):
-        return self.loss(images, None)
+        return self.values(images, None)[self.layers[-1]["name"]]
 
     def multibox(self, _layer, _settings, _objects, *maps):
         return maps

@@ -12,8 +12,8 @@ def pair(settings, name, default):
 
 class TorchNetwork:
     """loss(inputs, labels) is the mean loss of a minibatch, as in training: the sum of all losses by their
-    weights. They share the labels. The labels of a detector are
-    lists of objects, [class, left, top, right, bottom].
+    weights. They share the labels. The labels of a detector are lists of objects, [class, left, top, right,
+    bottom].
     """
 
     def __init__(self, torch, network, tensors):
@@ -25,18 +25,26 @@ class TorchNetwork:
     def tensor(self, layer, name):
         return self.tensors.get(f"{layer.get('tensorsOf') or layer['name']}.{name}")
 
-    def loss(self, inputs, labels):
+    @staticmethod
+    def kind(layer):
+        (kind,) = set(layer) - {"name", "inputs", "tensorsOf", "targets", "lossWeight"}
+        return kind
+
+    def values(self, inputs, labels):
+        """The result of each layer, by its name."""
         last = self.input
         values = {last: inputs}
-        loss = 0
         for layer in self.layers:
             sources = [values[name] for name in layer.get("inputs") or [last]]
-            (kind,) = set(layer) - {"name", "inputs", "tensorsOf", "targets", "lossWeight"}
+            kind = self.kind(layer)
             values[layer["name"]] = getattr(self, kind)(layer, layer[kind], labels, *sources)
             last = layer["name"]
-            if kind in LOSSES:
-                loss = loss + layer.get("lossWeight", 1) * values[last]
-        return loss
+        return values
+
+    def loss(self, inputs, labels):
+        values = self.values(inputs, labels)
+        return sum(layer.get("lossWeight", 1) * values[layer["name"]]
+                   for layer in self.layers if self.kind(layer) in LOSSES)
 
     def convolution(self, layer, settings, _, x):
         return self.functional.conv2d(
