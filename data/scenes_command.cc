@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/settings/command_line.h"
 #include "data/commands.h"
-#include "data/scenes.h"
+#include "data/digits/scene_set.h"
 
 namespace kumo {
 namespace {

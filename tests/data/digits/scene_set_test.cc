@@ -1,4 +1,4 @@
-#include "data/scenes.h"
+#include "data/digits/scene_set.h"
 
 #include <algorithm>
 #include <array>
