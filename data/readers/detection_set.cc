@@ -298,19 +298,9 @@ class Judge {
       if (request_.originals) return ImageTarget{{request_.image_size[0], 0, 0}};
       return ImageTarget{.extents = request_.image_size, .scale = true, .stretch = true};
     }
-    Status failed = OkStatus();
-    int64_t number = 0;
-    for (const auto& store : judged_.stores) {
-      for (int64_t i = 0; i < store->size(); ++i, ++number) {
-        if (judged_.damaged.contains(number)) continue;
-        const Result<ImageHeader> header = store->ReadHeader(i, &buffer_);
-        if (header.ok()) return ImageTarget{{header->channels, header->height, header->width}};
-        failed = OfImage(store->Name(i), header.status());
-        const bool passes = request_.skip_damaged || request_.survey != nullptr;
-        if (!passes || !IsDamage(header.status())) return failed;
-      }
-    }
-    return DataLoss(set_.name + ": all images are damaged; " + failed.message());
+    std::vector<const ImageStore*> stores;
+    for (const auto& store : judged_.stores) stores.push_back(store.get());
+    return TargetOfFirst(set_.name, stores, judged_.damaged, request_);
   }
 
   DetectionSet set_;

@@ -186,4 +186,24 @@ Result<ImageHeader> ImageLoader::LoadImage(int64_t index, size_t column, Workpla
   return header;
 }
 
+Result<ImageTarget> TargetOfFirst(const std::string& name,
+                                  std::span<const ImageStore* const> stores,
+                                  const std::map<int64_t, Status>& damaged,
+                                  const ReaderRequest& request) {
+  const bool passes = request.skip_damaged || request.survey != nullptr;
+  std::vector<uint8_t> buffer;
+  Status failed;
+  int64_t number = 0;
+  for (const ImageStore* const store : stores) {
+    for (int64_t i = 0; i < store->size(); ++i, ++number) {
+      if (damaged.contains(number)) continue;
+      const Result<ImageHeader> header = store->ReadHeader(i, &buffer);
+      if (header.ok()) return ImageTarget{{header->channels, header->height, header->width}};
+      failed = OfImage(store->Name(i), header.status());
+      if (!passes || !IsDamage(header.status())) return failed;
+    }
+  }
+  return DataLoss(name + ": all images are damaged; " + failed.message());
+}
+
 }  // namespace kumo

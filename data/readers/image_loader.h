@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -97,5 +98,13 @@ class ImageLoader {
   // Damaged images found so far, so that each is decoded and logged once.
   mutable std::unordered_set<int64_t> damaged_ KUMO_GUARDED_BY(mutex_);
 };
+
+// The format of the first valid image of a set, whose images are those of the stores, one store
+// after the other. name: of the set, in messages. The first image's error, unless damaged images
+// are skipped or surveyed; DataLoss if all are damaged.
+Result<ImageTarget> TargetOfFirst(const std::string& name,
+                                  std::span<const ImageStore* const> stores,
+                                  const std::map<int64_t, Status>& damaged,
+                                  const ReaderRequest& request);
 
 }  // namespace kumo

@@ -24,17 +24,8 @@ Result<ImageTarget> TargetOfPictures(const TableSet& set, const ImageStore& stor
     if (request.originals) return ImageTarget{{request.image_size[0], 0, 0}};
     return ImageTarget{request.image_size, /*scale=*/true, request.resize == ResizeMode::kStretch};
   }
-  std::vector<uint8_t> buffer;
-  Status failed;
-  for (int64_t i = 0; i < store.size(); ++i) {
-    if (set.damaged.contains(i)) continue;
-    const Result<ImageHeader> header = store.ReadHeader(i, &buffer);
-    if (header.ok()) return ImageTarget{{header->channels, header->height, header->width}};
-    failed = OfImage(store.Name(i), header.status());
-    const bool passes = request.skip_damaged || request.survey != nullptr;
-    if (!passes || !IsDamage(header.status())) return failed;
-  }
-  return DataLoss(set.name + ": all images are damaged; " + failed.message());
+  const ImageStore* const stores[] = {&store};
+  return TargetOfFirst(set.name, stores, set.damaged, request);
 }
 
 ImageTarget TargetOfMasks(const ImageTarget& picture) {
