@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "data/drawing.h"
+#include "data/pictures/drawing.h"
 #include "data/samples/pixel_kernels.h"
 #include "data/samples/resample.h"
 #include "data/transforms/geometry.h"

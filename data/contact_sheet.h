@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "data/drawing.h"
 #include "data/open_datasets.h"
+#include "data/pictures/drawing.h"
 
 namespace kumo {
 

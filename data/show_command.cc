@@ -21,7 +21,7 @@
 #include "data/contact_sheet.h"
 #include "data/data_summary.h"
 #include "data/open_datasets.h"
-#include "data/png_file.h"
+#include "data/pictures/png_file.h"
 #include "data/reading_bar.h"
 #include "data/survey.h"
 

@@ -11,7 +11,7 @@
 #include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/base/thread.h"
-#include "data/png_file.h"
+#include "data/pictures/png_file.h"
 
 namespace kumo {
 namespace {

@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/drawing.h"
-#include "data/png_file.h"
+#include "data/pictures/drawing.h"
+#include "data/pictures/png_file.h"
 #include "data/readers/image_decoder.h"
 #include "data/samples/dataset.h"
 #include "tests/data/test_files.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/file.h"
-#include "data/png_file.h"
+#include "data/pictures/png_file.h"
 #include "data/samples/pixel_kernels.h"
 
 namespace kumo {

@@ -8,7 +8,7 @@
 
 #include "common/base/status.h"
 #include "common/detection/detections.h"
-#include "data/drawing.h"
+#include "data/pictures/drawing.h"
 #include "data/readers/image_decoder.h"
 #include "worker/inference/input_images.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "data/drawing.h"
+#include "data/pictures/drawing.h"
 
 namespace kumo {
 

@@ -1,4 +1,4 @@
-#include "data/png_file.h"
+#include "data/pictures/png_file.h"
 
 #include <spng.h>
 

@@ -1,4 +1,4 @@
-#include "data/drawing.h"
+#include "data/pictures/drawing.h"
 
 #include <cstdint>
 #include <set>

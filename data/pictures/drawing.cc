@@ -1,4 +1,4 @@
-#include "data/drawing.h"
+#include "data/pictures/drawing.h"
 
 #include <algorithm>
 #include <cmath>
