@@ -11,7 +11,32 @@
 
 namespace kumo {
 
+namespace {
+
+// Whether is_done() becomes true within the time `awake`. Lets other threads run meanwhile.
+template <typename Condition>
+bool IsDoneWithin(std::chrono::microseconds awake, const Condition& is_done) {
+  if (awake.count() == 0) return false;
+  const auto end = std::chrono::steady_clock::now() + awake;
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (is_done()) return true;
+      __builtin_ia32_pause();
+    }
+    std::this_thread::yield();
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+}  // namespace
+
 struct ThreadPool::Queue {
+  explicit Queue(std::chrono::microseconds time) : awake(time) {}
+
+  const std::chrono::microseconds awake;
+  // Whether there are tasks, or closed is true: threads that are awake look at it without the
+  // mutex.
+  std::atomic<bool> is_awaited{false};
   Mutex mutex;
   CondVar changed;  // a task was added, or closed became true
   CondVar drained;  // the last thread ended
@@ -19,10 +44,17 @@ struct ThreadPool::Queue {
   bool closed KUMO_GUARDED_BY(mutex) = false;
   int alive KUMO_GUARDED_BY(mutex) = 0;  // threads that have not ended
 
+  void Close() KUMO_REQUIRES(mutex) {
+    closed = true;
+    is_awaited.store(true, std::memory_order_relaxed);
+    changed.NotifyAll();
+  }
+
   // Loop of each thread: runs tasks until the queue is empty and closed.
   void Run() KUMO_EXCLUDES(mutex) {
     while (true) {
       std::function<void()> task;
+      IsDoneWithin(awake, [&] { return is_awaited.load(std::memory_order_relaxed); });
       {
         MutexLock lock(mutex);
         while (tasks.empty() && !closed) changed.Wait(mutex);
@@ -32,6 +64,7 @@ struct ThreadPool::Queue {
         }
         task = std::move(tasks.front());
         tasks.pop_front();
+        is_awaited.store(closed || !tasks.empty(), std::memory_order_relaxed);
       }
       task();
     }
@@ -55,28 +88,31 @@ class Loop {
       ++ran;
     }
     if (ran == 0) return;
+    if (done_.fetch_add(ran, std::memory_order_acq_rel) + ran < n_) return;
     MutexLock lock(mutex_);
-    done_ += ran;
-    if (done_ == n_) finished_.NotifyAll();
+    finished_.NotifyAll();
   }
 
-  void Wait() {
+  void Wait(std::chrono::microseconds awake) {
+    const auto is_done = [&] { return done_.load(std::memory_order_acquire) == n_; };
+    if (is_done() || IsDoneWithin(awake, is_done)) return;
     MutexLock lock(mutex_);
-    while (done_ < n_) finished_.Wait(mutex_);
+    while (!is_done()) finished_.Wait(mutex_);
   }
 
  private:
   const int64_t n_;
   const std::function<void(int64_t)>* const body_;
   std::atomic<int64_t> next_{0};
+  std::atomic<int64_t> done_{0};
   Mutex mutex_;
-  CondVar finished_;
-  int64_t done_ KUMO_GUARDED_BY(mutex_) = 0;
+  CondVar finished_;  // done_ became n_
 };
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : queue_(std::make_shared<Queue>()) {
+ThreadPool::ThreadPool(int threads, std::chrono::microseconds awake)
+    : queue_(std::make_shared<Queue>(awake)) {
   CHECK_GE(threads, 0);
   {
     MutexLock lock(queue_->mutex);
@@ -90,9 +126,8 @@ ThreadPool::ThreadPool(int threads) : queue_(std::make_shared<Queue>()) {
 ThreadPool::~ThreadPool() {
   {
     MutexLock lock(queue_->mutex);
-    queue_->closed = true;
+    queue_->Close();
   }
-  queue_->changed.NotifyAll();
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
@@ -104,6 +139,7 @@ bool ThreadPool::Submit(std::function<void()> task) {
     if (queue_->closed) return false;
     if (!threads_.empty()) {
       queue_->tasks.push_back(std::move(task));
+      queue_->is_awaited.store(true, std::memory_order_relaxed);
       task = nullptr;
     }
   }
@@ -124,7 +160,7 @@ void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body
   const int64_t helpers = std::min<int64_t>(threads(), n - 1);
   for (int64_t i = 0; i < helpers; ++i) Submit([loop] { loop->Run(); });
   loop->Run();
-  loop->Wait();
+  loop->Wait(queue_->awake);
 }
 
 Status ThreadPool::Shutdown(int64_t timeout_ms) {
@@ -133,8 +169,7 @@ Status ThreadPool::Shutdown(int64_t timeout_ms) {
   int running = 0;
   {
     MutexLock lock(queue_->mutex);
-    queue_->closed = true;
-    queue_->changed.NotifyAll();
+    queue_->Close();
     while (queue_->alive > 0 && queue_->drained.WaitUntil(queue_->mutex, deadline)) {
     }
     running = queue_->alive;

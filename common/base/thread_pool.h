@@ -5,6 +5,7 @@
 // and the destructor. Tasks must not throw.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,8 +18,10 @@ namespace kumo {
 
 class ThreadPool {
  public:
-  // With 0 threads, tasks run inline in the calling thread. Requires threads >= 0.
-  explicit ThreadPool(int threads);
+  // With 0 threads, tasks run inline in the calling thread. Requires threads >= 0. A thread without
+  // a task, and the caller of ParallelFor while others finish, look for work for the time `awake`
+  // before they sleep: being woken takes longer than many a piece of arithmetic.
+  explicit ThreadPool(int threads, std::chrono::microseconds awake = {});
   // Runs the submitted tasks and joins, unless Shutdown was called. Without time limit: see
   // Shutdown.
   ~ThreadPool();

@@ -1,6 +1,7 @@
 #include "models/backend/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -21,11 +22,14 @@
 namespace kumo {
 namespace {
 
+// Longer than the parts of a step that one thread does alone, and far below a scheduler's slice.
+constexpr std::chrono::microseconds kAwake{100};
+
 class CpuBackend final : public Backend {
  public:
   // elsewhere: where the arrays are; null: in host_.
   CpuBackend(int threads, Isa isa, DeviceMemory* elsewhere)
-      : engine_{isa, KUMO_AT_ISA(isa, kElementwise), ThreadPool(threads - 1),
+      : engine_{isa, KUMO_AT_ISA(isa, kElementwise), ThreadPool(threads - 1, kAwake),
                 elsewhere != nullptr ? *elsewhere : host_} {}
 
   std::string name() const override { return "cpu"; }

@@ -1,9 +1,11 @@
 #include "common/base/thread_pool.h"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <numeric>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -35,9 +37,18 @@ class Steps {
   std::set<int> reached_ KUMO_GUARDED_BY(mutex_);
 };
 
-TEST(ThreadPoolTest, ParallelForVisitsEachIndexOnce) {
+// Threads that sleep at once, that are awake for some hand-overs and asleep for others, and that
+// never sleep.
+class ThreadPoolTest : public testing::TestWithParam<std::chrono::microseconds> {};
+
+INSTANTIATE_TEST_SUITE_P(Awake, ThreadPoolTest,
+                         testing::Values(std::chrono::microseconds(0),
+                                         std::chrono::microseconds(20), std::chrono::minutes(10)),
+                         [](const auto& tested) { return std::to_string(tested.param.count()); });
+
+TEST_P(ThreadPoolTest, ParallelForVisitsEachIndexOnce) {
   for (const int threads : {0, 1, 3}) {
-    ThreadPool pool(threads);
+    ThreadPool pool(threads, GetParam());
     for (const int64_t n : {0, 1, 2, 7, 1000}) {
       std::vector<std::atomic<int>> visits(n);
       pool.ParallelFor(n, [&](int64_t i) { visits[i].fetch_add(1); });
@@ -46,8 +57,8 @@ TEST(ThreadPoolTest, ParallelForVisitsEachIndexOnce) {
   }
 }
 
-TEST(ThreadPoolTest, WhatTheBodyWroteIsSeenWhenParallelForReturns) {
-  ThreadPool pool(3);
+TEST_P(ThreadPoolTest, WhatTheBodyWroteIsSeenWhenParallelForReturns) {
+  ThreadPool pool(3, GetParam());
   std::vector<int64_t> squares(500);
   for (int repeat = 0; repeat < 200; ++repeat) {
     pool.ParallelFor(500, [&](int64_t i) { squares[i] = i * i + repeat; });
@@ -55,8 +66,8 @@ TEST(ThreadPoolTest, WhatTheBodyWroteIsSeenWhenParallelForReturns) {
   }
 }
 
-TEST(ThreadPoolTest, ParallelForMayBeNestedDeeperThanThereAreThreads) {
-  ThreadPool pool(2);
+TEST_P(ThreadPoolTest, ParallelForMayBeNestedDeeperThanThereAreThreads) {
+  ThreadPool pool(2, GetParam());
   std::atomic<int> leaves{0};
   pool.ParallelFor(4, [&](int64_t) {
     pool.ParallelFor(4,
@@ -65,9 +76,9 @@ TEST(ThreadPoolTest, ParallelForMayBeNestedDeeperThanThereAreThreads) {
   EXPECT_EQ(leaves, 64);
 }
 
-TEST(ThreadPoolTest, ParallelForEndsWhileEveryThreadIsBusy) {
+TEST_P(ThreadPoolTest, ParallelForEndsWhileEveryThreadIsBusy) {
   Steps steps;
-  ThreadPool pool(2);
+  ThreadPool pool(2, GetParam());
   for (int i = 0; i < 2; ++i) pool.Submit([&steps] { steps.WaitFor(0); });
   int64_t sum = 0;
   // The caller alone does all of it, so `sum` needs no lock.
@@ -76,8 +87,8 @@ TEST(ThreadPoolTest, ParallelForEndsWhileEveryThreadIsBusy) {
   steps.Reach(0);
 }
 
-TEST(ThreadPoolTest, ParallelForUsesTheThreads) {
-  ThreadPool pool(2);
+TEST_P(ThreadPoolTest, ParallelForUsesTheThreads) {
+  ThreadPool pool(2, GetParam());
   Mutex mutex;
   CondVar arrived;
   int here = 0;
@@ -91,10 +102,10 @@ TEST(ThreadPoolTest, ParallelForUsesTheThreads) {
   EXPECT_EQ(here, 3);
 }
 
-TEST(ThreadPoolTest, OneThreadRunsTasksInTheOrderOfSubmission) {
+TEST_P(ThreadPoolTest, OneThreadRunsTasksInTheOrderOfSubmission) {
   std::vector<int> order;
   {
-    ThreadPool pool(1);
+    ThreadPool pool(1, GetParam());
     for (int i = 0; i < 100; ++i) pool.Submit([&order, i] { order.push_back(i); });
   }
   std::vector<int> expected(100);
@@ -102,16 +113,16 @@ TEST(ThreadPoolTest, OneThreadRunsTasksInTheOrderOfSubmission) {
   EXPECT_EQ(order, expected);
 }
 
-TEST(ThreadPoolTest, WithoutThreadsTasksRunInTheCaller) {
-  ThreadPool pool(0);
+TEST_P(ThreadPoolTest, WithoutThreadsTasksRunInTheCaller) {
+  ThreadPool pool(0, GetParam());
   std::thread::id ran_in;
   EXPECT_TRUE(pool.Submit([&] { ran_in = std::this_thread::get_id(); }));
   EXPECT_EQ(ran_in, std::this_thread::get_id());
 }
 
-TEST(ThreadPoolTest, ShutdownRunsWhatWasSubmittedAndRefusesMore) {
+TEST_P(ThreadPoolTest, ShutdownRunsWhatWasSubmittedAndRefusesMore) {
   std::atomic<int> ran{0};
-  ThreadPool pool(2);
+  ThreadPool pool(2, GetParam());
   for (int i = 0; i < 50; ++i) pool.Submit([&] { ran.fetch_add(1); });
   EXPECT_TRUE(pool.Shutdown(60'000).ok());
   EXPECT_EQ(ran, 50);
@@ -122,7 +133,7 @@ TEST(ThreadPoolTest, ShutdownRunsWhatWasSubmittedAndRefusesMore) {
   EXPECT_EQ(sum, 10);
 }
 
-TEST(ThreadPoolTest, ShutdownDoesNotWaitForAStuckTaskLongerThanItsLimit) {
+TEST_P(ThreadPoolTest, ShutdownDoesNotWaitForAStuckTaskLongerThanItsLimit) {
   enum { kStarted, kRelease, kThreadLeft };
   struct AtThreadExit {
     ~AtThreadExit() {
@@ -133,7 +144,7 @@ TEST(ThreadPoolTest, ShutdownDoesNotWaitForAStuckTaskLongerThanItsLimit) {
   auto steps = std::make_shared<Steps>();
   bool queued_ran = false;
   {
-    ThreadPool pool(1);
+    ThreadPool pool(1, GetParam());
     pool.Submit([steps] {
       static thread_local AtThreadExit at_exit;
       at_exit.steps = steps;
