@@ -1,6 +1,7 @@
 #include "models/ops/convolution/cpu_winograd_passes.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "models/ops/convolution/cpu.h"
 
@@ -64,10 +65,11 @@ WinogradProduct::WinogradProduct(Engine& engine, const Shape& result, const Shap
       source_{source, -pad},
       columns_(engine, result, kProductBlock),
       blocks_(EvenPieces(result.channels(), kernels_.product_rows)),
-      packed_floats_((result.channels() * source.channels() / kSampleLanes + 2) * kSampleLanes) {
-  engine.ReserveScratch(TileColumns::kFrequencies *
-                        (packed_floats_ + columns_.matrix_floats(source.channels()) +
-                         columns_.matrix_floats(result.channels())));
+      packed_floats_((result.channels() * source.channels() / kSampleLanes + 2) * kSampleLanes),
+      block_floats_(TileColumns::kFrequencies * (columns_.matrix_floats(source.channels()) +
+                                                 columns_.matrix_floats(result.channels()))) {
+  engine.ReserveScratch(TileColumns::kFrequencies * packed_floats_ +
+                        engine.threads() * block_floats_);
 }
 
 void WinogradProduct::Pack(const Weights& weights, float* packed) const {
@@ -105,32 +107,51 @@ void WinogradProduct::Mix(int frequency, int64_t columns, const float* packed, c
   }
 }
 
+template <typename Spread>
+void WinogradProduct::RunBlock(const Range& block, const Arrays& arrays, float* patches,
+                               const Spread& spread) const {
+  const int64_t source_channels = source_.shape.channels();
+  float* const mixed =
+      patches + TileColumns::kFrequencies * columns_.matrix_floats(source_channels);
+  const int64_t strip = columns_.strip_floats();
+  const int64_t lanes = engine_.Lanes(arrays.batch);
+  spread(source_channels, [&](int64_t c) {
+    columns_.ForEachTile(block, arrays.batch, source_, [&](const WinogradTile& tile) {
+      kernels_.patch(tile, arrays.source + c * source_.shape.plane() * lanes, patches + c * strip);
+    });
+  });
+  spread(TileColumns::kFrequencies,
+         [&](int64_t f) { Mix(static_cast<int>(f), block.size(), arrays.packed, patches, mixed); });
+  spread(result_.shape.channels(), [&](int64_t c) {
+    columns_.ForEachTile(block, arrays.batch, result_, [&](const WinogradTile& tile) {
+      kernels_.result(tile, mixed + c * strip, arrays.bias == nullptr ? 0.0f : arrays.bias[c],
+                      arrays.result + c * result_.shape.plane() * lanes);
+    });
+  });
+}
+
 void WinogradProduct::Run(int batch, const Weights& weights, const float* source, const float* bias,
                           float* result) {
   float* const packed = engine_.Scratch();
   if (packed == nullptr) return;
-  const int64_t source_channels = source_.shape.channels();
-  float* const patches = packed + TileColumns::kFrequencies * packed_floats_;
-  float* const mixed =
-      patches + TileColumns::kFrequencies * columns_.matrix_floats(source_channels);
-  const int64_t strip = columns_.strip_floats();
-  const int64_t lanes = engine_.Lanes(batch);
+  float* const blocks_own = packed + TileColumns::kFrequencies * packed_floats_;
+  const Arrays arrays{batch, packed, source, bias, result};
   Pack(weights, packed);
-  for (const Range& block : columns_.Blocks(batch)) {
-    engine_.Parallel(source_channels, [&](int64_t c) {
-      columns_.ForEachTile(block, batch, source_, [&](const WinogradTile& tile) {
-        kernels_.patch(tile, source + c * source_.shape.plane() * lanes, patches + c * strip);
-      });
-    });
-    engine_.Parallel(TileColumns::kFrequencies, [&](int64_t f) {
-      Mix(static_cast<int>(f), block.size(), packed, patches, mixed);
-    });
-    engine_.Parallel(result_.shape.channels(), [&](int64_t c) {
-      columns_.ForEachTile(block, batch, result_, [&](const WinogradTile& tile) {
-        kernels_.result(tile, mixed + c * strip, bias == nullptr ? 0.0f : bias[c],
-                        result + c * result_.shape.plane() * lanes);
-      });
-    });
+  const std::vector<Range> blocks = columns_.Blocks(batch);
+  // As many blocks as are the same number for each thread; all threads share each of the others.
+  const int64_t whole = std::ssize(blocks) / engine_.threads() * engine_.threads();
+  std::atomic<int64_t> next{0};
+  engine_.Parallel(whole == 0 ? 0 : engine_.threads(), [&](int64_t thread) {
+    for (int64_t b = next++; b < whole; b = next++) {
+      RunBlock(blocks[b], arrays, blocks_own + thread * block_floats_,
+               [](int64_t n, const auto& body) {
+                 for (int64_t i = 0; i < n; ++i) body(i);
+               });
+    }
+  });
+  for (int64_t b = whole; b < std::ssize(blocks); ++b) {
+    RunBlock(blocks[b], arrays, blocks_own,
+             [&](int64_t n, const auto& body) { engine_.Parallel(n, body); });
   }
 }
 

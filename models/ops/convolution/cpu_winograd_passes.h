@@ -105,7 +105,19 @@ class WinogradProduct {
            float* result);
 
  private:
+  struct Arrays {
+    int batch;
+    const float* packed;
+    const float* source;
+    const float* bias;
+    float* result;
+  };
   void Pack(const Weights& weights, float* packed) const;
+  // All steps of a block, whose frequencies are at `patches`. spread(n, body) calls body(i) for i
+  // in [0, n).
+  template <typename Spread>
+  void RunBlock(const Range& block, const Arrays& arrays, float* patches,
+                const Spread& spread) const;
   void Mix(int frequency, int64_t columns, const float* packed, const float* patches,
            float* mixed) const;
 
@@ -116,6 +128,7 @@ class WinogradProduct {
   TileColumns columns_;
   std::vector<Range> blocks_;  // of result channels
   int64_t packed_floats_;      // of one frequency: per block [source channel][channel of the block]
+  int64_t block_floats_;       // of a block's frequencies, of the source and of the result
 };
 
 // The gradient of the weights, [output channel][input channel][tap]: at each frequency the products

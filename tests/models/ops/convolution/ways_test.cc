@@ -229,14 +229,19 @@ TEST(ConvolutionWaysTest, FewSamplesHaveTheSameResultsUpToRounding) {
   EXPECT_FALSE(std::equal(few.begin(), few.end(), y.begin()));
 }
 
+// Its 12 blocks of columns are whole blocks for each of 3 threads, none for 16; of 5 threads each
+// takes 2, and all share the others.
 TEST(ConvolutionWaysTest, ThreadsShareTheWorkWithoutAnotherBit) {
   ThreeByThree alone(20, 14, 18, 1);
-  ThreeByThree shared(20, 14, 18, 3);
   const std::vector<float> x = alone.RandomInput(33);
   const std::vector<float> y = alone.layer().Forward(x, 33, true);
-  EXPECT_EQ(shared.layer().Forward(x, 33, true), y);
-  EXPECT_EQ(shared.layer().Backward(y, 33), alone.layer().Backward(y, 33));
-  EXPECT_EQ(shared.layer().gradients(), alone.layer().gradients());
+  const std::vector<float> gradient = alone.layer().Backward(y, 33);
+  for (const int threads : {3, 5, 16}) {
+    ThreeByThree shared(20, 14, 18, threads);
+    EXPECT_EQ(shared.layer().Forward(x, 33, true), y) << threads;
+    EXPECT_EQ(shared.layer().Backward(y, 33), gradient) << threads;
+    EXPECT_EQ(shared.layer().gradients(), alone.layer().gradients()) << threads;
+  }
 }
 
 }  // namespace
