@@ -196,12 +196,21 @@ KUMO_ALWAYS_INLINE void StoreNumbers(V vector, float* to) {
   __builtin_memcpy(to, &vector, sizeof(vector));
 }
 
-// Whether the tiles of V lie in the plane, `size` positions of each.
-template <typename V>
-KUMO_ALWAYS_INLINE bool InsideTogether(const WinogradTile& tile, int size) {
-  // LoadTiles reads some numbers before the first tile's.
-  return tile.tiles >= kTilesOf<V> && tile.row >= 0 && tile.row + size <= tile.height &&
-         tile.column >= kTile - 1 && tile.column + (kTilesOf<V> - 1) * kTile + size <= tile.width;
+// `columns` x `rows` positions from (tile.column, tile.row) on.
+KUMO_ALWAYS_INLINE bool InsideTogether(const WinogradTile& tile, int64_t columns, int rows) {
+  return tile.row >= 0 && tile.row + rows <= tile.height && tile.column >= 0 &&
+         tile.column + columns <= tile.width;
+}
+// Those of one row of a part of a plane that are in the plane: from `begin` to `end`.
+struct Columns {
+  int64_t begin;
+  int64_t end;
+};
+KUMO_ALWAYS_INLINE Columns ColumnsInside(const WinogradTile& tile, int row, int64_t columns) {
+  if (tile.row + row < 0 || tile.row + row >= tile.height) return {0, 0};
+  const int64_t begin = tile.column < 0 ? -tile.column : 0;
+  const int64_t end = tile.width - tile.column < columns ? tile.width - tile.column : columns;
+  return {begin, end < begin ? begin : end};
 }
 
 // from[0], from[kTile], ..., with numbers before them, but none behind the last.
@@ -215,13 +224,32 @@ KUMO_ALWAYS_INLINE V LoadTiles(const float* from) {
 }
 
 template <int kSize, typename V>
-void ForwardTiles(const WinogradTile& tile, const float* plane, float* to) {
+void ForwardTiles(WinogradTile tile, const float* plane, float* to) {
+  // LoadTiles reads some numbers before the first tile's.
+  constexpr int kBefore = kTile - 1;
+  constexpr int kColumns = kBefore + (kTilesOf<V> - 1) * kTile + kSize;
+  float part[kSize * kColumns];
+  tile.column -= kBefore;
+  const bool is_inside = InsideTogether(tile, kColumns, kSize);
+  const float* const first = is_inside ? plane + (tile.row * tile.width + tile.column) : part;
+  const int64_t row_floats = is_inside ? tile.width : kColumns;
+  if (!is_inside) {
+    for (int i = 0; i < kSize; ++i) {
+      float* const row = part + i * kColumns;
+      const Columns inside = ColumnsInside(tile, i, kColumns);
+      for (int64_t j = 0; j < inside.begin; ++j) row[j] = 0.0f;
+      const float* const source = plane + (tile.row + i) * tile.width + tile.column;
+      for (int64_t j = inside.begin; j < inside.end; ++j) row[j] = source[j];
+      for (int64_t j = inside.end; j < kColumns; ++j) row[j] = 0.0f;
+    }
+  }
   V x[kPatch * kPatch];
 #pragma GCC unroll 8
   for (int i = 0; i < kSize; ++i) {
-    const float* const row = plane + ((tile.row + i) * tile.width + tile.column);
 #pragma GCC unroll 8
-    for (int j = 0; j < kSize; ++j) x[i * kPatch + j] = LoadTiles<V>(row + j);
+    for (int j = 0; j < kSize; ++j) {
+      x[i * kPatch + j] = LoadTiles<V>(first + i * row_floats + kBefore + j);
+    }
     TransformForward<kSize, 1>(x + i * kPatch, x + i * kPatch);
   }
   float* const at = to + ColumnAt(tile, tile.at);
@@ -237,6 +265,11 @@ void ForwardTiles(const WinogradTile& tile, const float* plane, float* to) {
 
 template <typename V>
 void ResultTiles(const WinogradTile& tile, const float* from, float bias, float* plane) {
+  constexpr int kColumns = kTilesOf<V> * kTile;
+  float part[kTile * kColumns];
+  const bool is_inside = InsideTogether(tile, kColumns, kTile);
+  float* const first = is_inside ? plane + (tile.row * tile.width + tile.column) : part;
+  const int64_t row_floats = is_inside ? tile.width : kColumns;
   const float* const at = from + ColumnAt(tile, tile.at);
   V x[kPatch * kPatch];
 #pragma GCC unroll 8
@@ -253,7 +286,7 @@ void ResultTiles(const WinogradTile& tile, const float* from, float bias, float*
     TransformResult<1>(y, y);
 #pragma GCC unroll 8
     for (int j = 0; j < kTile; ++j) y[j] += bias;
-    float* const row = plane + ((tile.row + i) * tile.width + tile.column);
+    float* const row = first + i * row_floats;
     const V even = FirstOfBoth(y[0], y[2]);
     const V odd = FirstOfBoth(y[1], y[3]);
     StoreNumbers(FirstOfBoth(even, odd), row);
@@ -263,34 +296,40 @@ void ResultTiles(const WinogradTile& tile, const float* from, float bias, float*
     StoreNumbers(FirstOfBoth(even2, odd2), row + 2 * kTilesOf<V>);
     StoreNumbers(LastOfBoth(even2, odd2), row + 3 * kTilesOf<V>);
   }
+  if (is_inside) return;
+  for (int i = 0; i < kTile; ++i) {
+    const Columns inside = ColumnsInside(tile, i, kColumns);
+    float* const row = plane + (tile.row + i) * tile.width + tile.column;
+    for (int64_t j = inside.begin; j < inside.end; ++j) row[j] = part[i * kColumns + j];
+  }
 }
 
-// Calls together<V>(tile) for tiles that go together, and alone(tile) for the others.
+// Calls together<V>(tile) for all tiles, as many at once as V has numbers, or alone(tile), if there
+// are fewer than four. The last call begins so early that its tiles are as many: some are done
+// twice.
 template <typename Together, typename Alone>
-KUMO_ALWAYS_INLINE void ForEachTiles(WinogradTile tile, int size, const Together& together,
+KUMO_ALWAYS_INLINE void ForEachTiles(const WinogradTile& tiles, const Together& together,
                                      const Alone& alone) {
-  const auto go_on = [&tile](int64_t taken) {
-    tile.column += taken * kTile;
-    tile.at += taken;
-    tile.tiles -= taken;
+  const auto from = [&tiles](int64_t number) {
+    WinogradTile tile = tiles;
+    tile.column += number * kTile;
+    tile.at += number;
+    return tile;
   };
-  const auto take = [&]<typename V>() {
-    if (!InsideTogether<V>(tile, size)) return false;
-    together.template operator()<V>(tile);
-    go_on(kTilesOf<V>);
-    return true;
+  const auto in_groups = [&]<typename V>() {
+    for (int64_t i = 0; i < tiles.tiles; i += kTilesOf<V>) {
+      const int64_t last = tiles.tiles - kTilesOf<V>;
+      together.template operator()<V>(from(i < last ? i : last));
+    }
   };
-  while (tile.tiles > 0) {
-    if constexpr (kWidth >= 16) {
-      if (take.template operator()<SixteenFloats>()) continue;
-    }
-    if constexpr (kWidth >= 8) {
-      if (take.template operator()<EightFloats>()) continue;
-    }
-    if (take.template operator()<FourFloats>()) continue;
-    alone(tile);
-    go_on(1);
+  if constexpr (kWidth >= 16) {
+    if (tiles.tiles >= 16) return in_groups.template operator()<SixteenFloats>();
   }
+  if constexpr (kWidth >= 8) {
+    if (tiles.tiles >= 8) return in_groups.template operator()<EightFloats>();
+  }
+  if (tiles.tiles >= 4) return in_groups.template operator()<FourFloats>();
+  for (int64_t i = 0; i < tiles.tiles; ++i) alone(from(i));
 }
 
 template <int kSize>
@@ -303,7 +342,7 @@ template <int kSize>
 void Forward(const WinogradTile& tile, const float* plane, float* to) {
   if (tile.lanes == 1) {
     return ForEachTiles(
-        tile, kSize,
+        tile,
         [&]<typename V>(const WinogradTile& some) { ForwardTiles<kSize, V>(some, plane, to); },
         [&](const WinogradTile& one) { ForwardAlone<kSize>(one, plane, to); });
   }
@@ -346,7 +385,7 @@ void ResultLanes(const WinogradTile& tile, const float* from, float bias, float*
 void Result(const WinogradTile& tile, const float* from, float bias, float* plane) {
   if (tile.lanes == 1) {
     return ForEachTiles(
-        tile, kTile,
+        tile,
         [&]<typename V>(const WinogradTile& some) { ResultTiles<V>(some, from, bias, plane); },
         [&](const WinogradTile& one) {
           if (Inside(one, kTile)) return ResultLanes<true, 1>(one, from, bias, plane);
