@@ -21,7 +21,9 @@ bool IsDoneWithin(std::chrono::microseconds awake, const Condition& is_done) {
   do {
     for (int i = 0; i < 64; ++i) {
       if (is_done()) return true;
+#if defined(__x86_64__)
       __builtin_ia32_pause();
+#endif
     }
     std::this_thread::yield();
   } while (std::chrono::steady_clock::now() < end);
