@@ -14,9 +14,9 @@
 #include "common/base/json.h"
 #include "common/base/text.h"
 #include "common/settings/option_value.h"
-#include "data/readers/image_decoder.h"
 #include "data/reading_bar.h"
 #include "models/network.h"
+#include "worker/inference/image_minibatches.h"
 #include "worker/inference/input_images.h"
 #include "worker/inference/object_pictures.h"
 
@@ -60,7 +60,7 @@ class JsonOutput {
   std::unique_ptr<AtomicFile> file_;
 };
 
-// Finder: a detector on its device, and a minibatch of images that is run when it is full.
+// Finder: a detector on its device.
 class ObjectFinder {
  public:
   static Result<std::unique_ptr<ObjectFinder>> Make(const StoredModel& model,
@@ -82,40 +82,27 @@ class ObjectFinder {
     KUMO_ASSIGN_OR_RETURN(made->model_, RunningModel::Make(model, network, request.batch,
                                                            NumberType::kUint8, data.pixels));
     made->class_names_ = std::move(data.class_names);
-    made->sample_bytes_ = input.size();
-    made->inputs_.resize(request.batch * made->sample_bytes_);
     if (!request.pictures.empty()) {
       KUMO_ASSIGN_OR_RETURN(made->pictures_, ObjectPictures::Open(request.pictures, images));
     }
     return made;
   }
 
-  // Decodes the next image. An error changes nothing.
-  Status Decode(const std::string& file, std::span<const uint8_t> content) {
-    const std::span<uint8_t> room =
-        std::span(inputs_).subspan(std::ssize(waiting_) * sample_bytes_, sample_bytes_);
-    KUMO_ASSIGN_OR_RETURN(const ImageHeader header, image_.Make(content, target_, room));
-    waiting_.push_back({file, header.height, header.width, {}});
-    if (pictures_) contents_.emplace_back(content.begin(), content.end());
-    return OkStatus();
-  }
-  bool full() const { return std::ssize(waiting_) == request_.batch; }
+  // How images are decoded for it.
+  ImageMinibatches::Form form() const { return {target_, request_.batch, pictures_.has_value()}; }
 
-  // The images that were decoded since the last call, with their objects.
-  Result<std::vector<ImageObjects>> Find() {
-    std::vector<ImageObjects> images = std::exchange(waiting_, {});
-    if (images.empty()) return images;
+  Result<std::vector<ImageObjects>> Find(const ImageMinibatch& minibatch) {
+    std::vector<ImageObjects> images;
+    if (minibatch.images.empty()) return images;
     // A whole minibatch, so that an image's objects do not depend on the number of images.
-    const int samples = static_cast<int>(images.size());
-    KUMO_ASSIGN_OR_RETURN(
-        auto found,
-        model_->Detect(request_.batch, samples, std::as_bytes(std::span(inputs_)), request_.rule));
-    for (int i = 0; i < samples; ++i) {
-      images[i].objects = std::move(found[i]);
-      const float across =
-          static_cast<float>(images[i].width) / static_cast<float>(target_.extents[2]);
-      const float down =
-          static_cast<float>(images[i].height) / static_cast<float>(target_.extents[1]);
+    KUMO_ASSIGN_OR_RETURN(auto found,
+                          model_->Detect(request_.batch, static_cast<int>(minibatch.images.size()),
+                                         minibatch.pixels, request_.rule));
+    for (size_t i = 0; i < found.size(); ++i) {
+      const ImageMinibatch::Image& seen = minibatch.images[i];
+      images.push_back({seen.file, seen.height, seen.width, std::move(found[i])});
+      const float across = static_cast<float>(seen.width) / static_cast<float>(target_.extents[2]);
+      const float down = static_cast<float>(seen.height) / static_cast<float>(target_.extents[1]);
       for (Detection& object : images[i].objects) {
         object.box.left *= across;
         object.box.right *= across;
@@ -123,10 +110,9 @@ class ObjectFinder {
         object.box.bottom *= down;
       }
       if (!pictures_) continue;
-      KUMO_ASSIGN_OR_RETURN(images[i].picture, pictures_->Write(images[i].file, contents_[i],
+      KUMO_ASSIGN_OR_RETURN(images[i].picture, pictures_->Write(seen.file, seen.content,
                                                                 images[i].objects, class_names_));
     }
-    contents_.clear();
     return images;
   }
 
@@ -139,12 +125,7 @@ class ObjectFinder {
   std::unique_ptr<RunningModel> model_;
   ImageTarget target_;
   std::vector<std::string> class_names_;
-  ImageMaker image_;
   std::optional<ObjectPictures> pictures_;
-  std::vector<ImageObjects> waiting_;           // by position in the minibatch, without objects
-  std::vector<std::vector<uint8_t>> contents_;  // of their files, for pictures_
-  int64_t sample_bytes_ = 0;
-  std::vector<uint8_t> inputs_;
 };
 
 // Writes what is found, image by image.
@@ -222,24 +203,16 @@ Status DetectObjects(const ModelName& name, const DetectRequest& request) {
   KUMO_RETURN_IF_ERROR(report.Begin(model.checkpoint));
   for (const std::string& line : images.unusable()) report.AddDamaged(line);
   ReadingBar bar;
-  int64_t seen = 0;
-  const auto flush = [&]() -> Status {
-    KUMO_ASSIGN_OR_RETURN(const std::vector<ImageObjects> found, finder->Find());
-    return report.Add(found);
-  };
-  const auto see = [&](int64_t, const std::string& file,
-                       const Result<std::span<const uint8_t>>& content) -> Status {
-    bar.Show(seen++, images.size());
-    const Status decoded = content.ok() ? finder->Decode(file, *content) : content.status();
-    if (!decoded.ok()) {
-      if (!IsOfOneImage(decoded)) return decoded.WithContext(file);
-      bar.Remove();
-      report.AddDamaged(file + ": " + decoded.message());
-    }
-    return finder->full() ? flush() : OkStatus();
-  };
-  KUMO_RETURN_IF_ERROR(images.Read(see));
-  KUMO_RETURN_IF_ERROR(flush());
+  ImageMinibatches minibatches(images, finder->form());
+  while (true) {
+    KUMO_ASSIGN_OR_RETURN(const auto minibatch, minibatches.Next());
+    if (!minibatch) break;
+    if (!minibatch->damaged.empty()) bar.Remove();
+    for (const std::string& line : minibatch->damaged) report.AddDamaged(line);
+    KUMO_ASSIGN_OR_RETURN(const std::vector<ImageObjects> found, finder->Find(*minibatch));
+    KUMO_RETURN_IF_ERROR(report.Add(found));
+    bar.Show(minibatch->seen, images.size());
+  }
   bar.Remove();
   KUMO_RETURN_IF_ERROR(report.End());
   if (report.images() > 0 && report.objects() == 0) {

@@ -11,10 +11,10 @@
 #include "common/base/did_you_mean.h"
 #include "common/settings/choices.h"
 #include "common/settings/option_value.h"
-#include "data/readers/image_decoder.h"
 #include "data/readers/registry.h"
 #include "data/transforms/crops.h"
 #include "models/network.h"
+#include "worker/inference/image_minibatches.h"
 #include "worker/inference/input_images.h"
 #include "worker/inference/stored_model.h"
 
@@ -68,40 +68,28 @@ class Predictor {
                           RunningModel::Make(model, network, kBatch, type, data.pixels));
     made->class_names_ = std::move(data.class_names);
     made->sample_bytes_ = input.size() * BytesOf(type);
-    made->inputs_.resize(kBatch * made->sample_bytes_);
     return made;
   }
 
-  // Decodes the next sample. An error changes nothing.
-  Status Decode(std::span<const uint8_t> file) {
-    const std::span<std::byte> room = Room();
-    return image_.Make(file, target_, {reinterpret_cast<uint8_t*>(room.data()), room.size()})
-        .status();
-  }
-  // Copies the next sample. Requires as many elements as the network's input has.
-  void Copy(std::span<const std::byte> numbers) { std::ranges::copy(numbers, Room().begin()); }
-  // Adds the next sample to the minibatch. The prediction is filled in by a later call or by Flush.
-  Status Add(Prediction* prediction) {
-    waiting_.push_back(prediction);
-    return std::ssize(waiting_) == kBatch ? Flush() : OkStatus();
-  }
+  // How images are decoded for it.
+  ImageMinibatches::Form form() const { return {target_, kBatch}; }
 
-  Status Flush() {
-    if (waiting_.empty()) return OkStatus();
-    const int batch = static_cast<int>(waiting_.size());
+  // Fills in the predictions of at most kBatch samples, which lie one behind the other in `inputs`.
+  Status Fill(std::span<Prediction* const> predictions, std::span<const std::byte> inputs) {
+    if (predictions.empty()) return OkStatus();
+    const int batch = static_cast<int>(predictions.size());
     const int64_t size = net().output_shape(output_).size();
     numbers_.resize(batch * size);
     KUMO_RETURN_IF_ERROR(
-        model_->Predict(batch, std::span(inputs_).first(batch * sample_bytes_), output_, numbers_));
+        model_->Predict(batch, inputs.first(batch * sample_bytes_), output_, numbers_));
     for (int i = 0; i < batch; ++i) {
       const auto of_sample = std::span(numbers_).subspan(i * size, size);
       if (of_classes_) {
-        waiting_[i]->classes = LikeliestOf(of_sample);
+        predictions[i]->classes = LikeliestOf(of_sample);
       } else {
-        waiting_[i]->numbers.assign(of_sample.begin(), of_sample.end());
+        predictions[i]->numbers.assign(of_sample.begin(), of_sample.end());
       }
     }
-    waiting_.clear();
     return OkStatus();
   }
 
@@ -109,11 +97,6 @@ class Predictor {
 
  private:
   explicit Predictor(int top) : top_(top) {}
-
-  // The place of the next sample.
-  std::span<std::byte> Room() {
-    return std::span(inputs_).subspan(std::ssize(waiting_) * sample_bytes_, sample_bytes_);
-  }
 
   // The softmax of the scores; the largest is subtracted so that no power overflows.
   std::vector<Likely> LikeliestOf(std::span<const float> scores) const {
@@ -140,10 +123,7 @@ class Predictor {
   std::unique_ptr<RunningModel> model_;
   ImageTarget target_;
   std::vector<std::string> class_names_;
-  ImageMaker image_;
-  std::vector<Prediction*> waiting_;  // by position in the minibatch
   int64_t sample_bytes_ = 0;
-  std::vector<std::byte> inputs_;
   std::vector<float> numbers_;  // of the output
 };
 
@@ -160,20 +140,18 @@ Status PredictImages(const StoredModel& model, const PredictRequest& request,
   };
   for (const std::string& line : images.unusable()) add_damaged(line);
   predictions->samples.resize(images.size());  // before pointers to elements are taken
-  const auto see = [&](int64_t number, const std::string& file,
-                       const Result<std::span<const uint8_t>>& content) -> Status {
-    const Status decoded = content.ok() ? predictor->Decode(*content) : content.status();
-    if (!decoded.ok() && !IsOfOneImage(decoded)) return decoded.WithContext(file);
-    if (!decoded.ok()) {
-      add_damaged(file + ": " + decoded.message());
-      return OkStatus();
+  ImageMinibatches minibatches(images, predictor->form());
+  while (true) {
+    KUMO_ASSIGN_OR_RETURN(const auto minibatch, minibatches.Next());
+    if (!minibatch) break;
+    for (const std::string& line : minibatch->damaged) add_damaged(line);
+    std::vector<Prediction*> filled;
+    for (const ImageMinibatch::Image& image : minibatch->images) {
+      filled.push_back(&predictions->samples[image.number]);
+      filled.back()->file = image.file;
     }
-    Prediction& prediction = predictions->samples[number];
-    prediction.file = file;
-    return predictor->Add(&prediction);
-  };
-  KUMO_RETURN_IF_ERROR(images.Read(see));
-  KUMO_RETURN_IF_ERROR(predictor->Flush());
+    KUMO_RETURN_IF_ERROR(predictor->Fill(filled, minibatch->pixels));
+  }
   std::erase_if(predictions->samples, [](const Prediction& one) { return one.file.empty(); });
   return OkStatus();
 }
@@ -207,17 +185,24 @@ Status PredictLines(const StoredModel& model, const PredictRequest& request,
   }
   predictions->samples.resize(samples);  // before pointers to elements are taken
   Prediction* next = predictions->samples.data();
+  std::vector<Prediction*> filled;
+  std::vector<std::byte> inputs;
   for (const auto& set : sets) {
     Sample sample(set->fields());
     for (int64_t i = 0; i < set->size(); ++i) {
       sample.Reset(set->fields());
       KUMO_RETURN_IF_ERROR(set->Read(i, &sample));
       next->file = set->name() + ":" + std::to_string(i + 1);
-      predictor->Copy(sample.field(0));
-      KUMO_RETURN_IF_ERROR(predictor->Add(next++));
+      const std::span<const std::byte> numbers = sample.field(0);
+      inputs.insert(inputs.end(), numbers.begin(), numbers.end());
+      filled.push_back(next++);
+      if (std::ssize(filled) < kBatch) continue;
+      KUMO_RETURN_IF_ERROR(predictor->Fill(filled, inputs));
+      filled.clear();
+      inputs.clear();
     }
   }
-  return predictor->Flush();
+  return predictor->Fill(filled, inputs);
 }
 
 }  // namespace
