@@ -162,7 +162,7 @@ class ReplayedEngine : public TrainingEngine {
 
   bool codes_beside_steps() const override { return backend_->codes_beside_steps(); }
 
-  Result<MetricSums> Evaluate(const EvaluateAction&) override { return MetricSums(); }
+  Result<Evaluation> Evaluate(const EvaluateAction&) override { return Evaluation(); }
 
   void Drop(int partition) override {
     carried_.Drop(partition);

@@ -18,7 +18,8 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
   line.AddFlag(
       "classes",
       "Print the figures of each class too: samples, precision, recall, F1 and the class that "
-      "it is mistaken most for; with --json also the confusion matrix",
+      "it is mistaken most for; with --json also the confusion matrix. Of a detector: the average "
+      "precisions",
       &classes);
   line.AddFlag("json", "Print JSON", &json);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line)) return *end;

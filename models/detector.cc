@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <glog/logging.h>
 
@@ -79,23 +80,25 @@ int64_t Detector::Positives(const Fields& fields, const SampleBatch& batch) cons
   return positives;
 }
 
-Status Detector::Count(const Fields& fields, const SampleBatch& batch, DetectionCounts* counts) {
-  KUMO_ASSIGN_OR_RETURN(const auto found, Detect(batch.size, {}));
+Result<std::vector<Detector::Compared>> Detector::Compare(const Fields& fields,
+                                                          const SampleBatch& batch) {
+  KUMO_ASSIGN_OR_RETURN(auto found, Detect(batch.size, {}));
   const int boxes = FindField(fields, kBoxesField);
   const int classes = FindField(fields, kClassesField);
   const int difficult = FindField(fields, kDifficultField);
   CHECK(boxes >= 0 && classes >= 0) << "the network takes other fields";
   const int64_t room = fields[boxes].extents[0];
+  std::vector<Compared> samples;
   for (int n = 0; n < batch.size; ++n) {
-    std::vector<GroundTruth> objects;
+    Compared& sample = samples.emplace_back();
+    sample.found = std::move(found[n]);
     for (int64_t i = n * room; i < n * room + batch.counts[boxes][n]; ++i) {
-      objects.push_back({NumberOf<Box>(batch.fields[boxes], i),
-                         NumberOf<int32_t>(batch.fields[classes], i),
-                         difficult >= 0 && NumberOf<uint8_t>(batch.fields[difficult], i) != 0});
+      sample.objects.push_back(
+          {NumberOf<Box>(batch.fields[boxes], i), NumberOf<int32_t>(batch.fields[classes], i),
+           difficult >= 0 && NumberOf<uint8_t>(batch.fields[difficult], i) != 0});
     }
-    counts->Add(found[n], objects);
   }
-  return OkStatus();
+  return samples;
 }
 
 }  // namespace kumo

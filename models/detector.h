@@ -1,5 +1,5 @@
-// Detector: the detections of a network whose last loss is multibox, and their counts beside the
-// objects of an evaluated minibatch.
+// Detector: the detections of a network whose last loss is multibox, beside the objects of an
+// evaluated minibatch.
 //
 // Owned and used by one thread.
 #pragma once
@@ -24,11 +24,15 @@ class Detector {
   // Detections of the first `samples` samples of the minibatch that was evaluated last, in pixels
   // of the network's input. The errors of Net::LossInputs.
   Result<std::vector<std::vector<Detection>>> Detect(int samples, const DetectionRule& rule);
-  // Adds the detections and the objects of that minibatch to `counts`. fields: of the samples, with
-  // the lists "boxes" and "classes", and perhaps "difficult".
-  Status Count(const Fields& fields, const SampleBatch& batch, DetectionCounts* counts);
+  // Likewise, of each sample of the batch, beside its objects. fields: of the samples, with the
+  // lists "boxes" and "classes", and perhaps "difficult".
+  struct Compared {
+    std::vector<Detection> found;  // by decreasing score, as DetectionCounts takes them
+    std::vector<GroundTruth> objects;
+  };
+  Result<std::vector<Compared>> Compare(const Fields& fields, const SampleBatch& batch);
   // Default boxes that the loss matches with the batch's objects, by which it divides: data of the
-  // samples alone, on which no weight has an effect. fields: as for Count.
+  // samples alone, on which no weight has an effect. fields: as for Compare.
   int64_t Positives(const Fields& fields, const SampleBatch& batch) const;
 
  private:

@@ -314,9 +314,11 @@ int Main(const char* program, const std::vector<std::string>& args) {
   line.AddFlag("check", "Read and describe the network and the data, and exit", &arguments.check);
   line.AddOption("evaluate", "DIR", {.not_empty = true}, "Evaluate the checkpoint in DIR, and exit",
                  &arguments.evaluate);
-  line.AddFlag("classes",
-               "With --evaluate: figures of each class too, and with --json the confusion matrix",
-               &arguments.classes);
+  line.AddFlag(
+      "classes",
+      "With --evaluate: figures of each class too, and with --json the confusion matrix; of a "
+      "detector precisions",
+      &arguments.classes);
   line.AddFlag("memory", "Print the memory that a worker and a server need, and exit",
                &arguments.memory);
   line.AddOption("speed", "SECONDS", {.min = 0, .max = 3600, .min_excluded = true},

@@ -260,10 +260,10 @@ void WorkerService::Do(const TrainAheadAction& train) {
 void WorkerService::Do(const EvaluateAction& evaluate) {
   Compute([this, evaluate] {
     const TraceScope scope(&tracer_, trace::EVALUATE, {.partition = evaluate.partition});
-    auto metrics = std::make_shared<Result<MetricSums>>(engine_->Evaluate(evaluate));
-    Complete([this, metrics](TimeUs now) {
-      if (!metrics->ok()) return session_.OnFailed(metrics->status(), now);
-      return session_.OnEvaluated(**metrics, now);
+    auto evaluation = std::make_shared<Result<Evaluation>>(engine_->Evaluate(evaluate));
+    Complete([this, evaluation](TimeUs now) {
+      if (!evaluation->ok()) return session_.OnFailed(evaluation->status(), now);
+      return session_.OnEvaluated(**evaluation, now);
     });
   });
 }

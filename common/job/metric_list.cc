@@ -84,9 +84,7 @@ std::string MetricList::Names() const {
   return names.empty() ? "none" : names;
 }
 
-namespace {
-
-std::optional<PrecisionFormula> PrecisionOf(const Metric& metric) {
+std::optional<PrecisionFormula> MetricList::PrecisionOf(const Metric& metric) {
   switch (metric.formula) {
     case MetricFormula::kElevenPointPrecision:
       return PrecisionFormula::kElevenPoints;
@@ -102,8 +100,6 @@ std::optional<PrecisionFormula> PrecisionOf(const Metric& metric) {
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 std::vector<std::string> MetricList::NamesOfEvaluations() const {
   std::vector<std::string> names;
@@ -121,6 +117,25 @@ void MetricList::Settle(MetricSums* sums) const {
         sums->detections.MeanAveragePrecision(*formula) * static_cast<double>(sums->samples);
   }
   sums->detections = {};
+}
+
+std::vector<MetricFigure> MetricList::FiguresOfClasses(
+    const MetricSums& sums, std::span<const std::string> class_names) const {
+  std::vector<MetricFigure> figures;
+  const std::vector<int32_t> classes = sums.detections.Classes();
+  if (std::ssize(classes) > kMostClassFigures) return figures;
+  for (const Metric& metric : metrics()) {
+    if (metric.formula != MetricFormula::kAveragePrecision) continue;
+    for (const int32_t number : classes) {
+      const std::string name = number >= 0 && number < std::ssize(class_names)
+                                   ? Printable(class_names[number], kLongestName)
+                                   : std::to_string(number);
+      figures.push_back(
+          {metric.name + "/" + name,
+           sums.detections.AveragePrecision(number, PrecisionFormula::kArea).value_or(0)});
+    }
+  }
+  return figures;
 }
 
 void MetricList::Unsettle(std::span<double> sums) const {

@@ -61,6 +61,7 @@ class MetricList {
  public:
   static constexpr int kMostMetrics = 16;
   static constexpr int kLongestName = 32;
+  static constexpr int kMostClassFigures = 500;  // names in them have at most kLongestName bytes
 
   MetricList() : MetricList(std::vector<Metric>(), 0) {}
   // InvalidArgument names the metric if there are too many, if a name is invalid or repeated, or if
@@ -74,12 +75,19 @@ class MetricList {
   const Metric* Find(std::string_view name) const;
   // "loss, accuracy"; "none" if there are none.
   std::string Names() const;
+  // Of a precision; none of another metric.
+  static std::optional<PrecisionFormula> PrecisionOf(const Metric& metric);
   // Names of the metrics that only evaluations have: precisions.
   std::vector<std::string> NamesOfEvaluations() const;
 
   // Sets the sums of precisions from the counts of detections, which go; to be called once all
   // parts of an evaluation were added.
   void Settle(MetricSums* sums) const;
+  // The average precision of each class with objects, from the counts of detections: "map/cat", or
+  // "map/7" of a class without a name, where the list has a mean of that kind. None for more than
+  // kMostClassFigures classes. To be called before Settle.
+  std::vector<MetricFigure> FiguresOfClasses(const MetricSums& sums,
+                                             std::span<const std::string> class_names) const;
   // Marks the sums of precisions as unknown (NaN), until Settle.
   void Unsettle(std::span<double> sums) const;
   // Figure of one metric. None if there are no samples, if it is a precision that was not settled,

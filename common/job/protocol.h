@@ -15,6 +15,9 @@ constexpr uint32_t kLastGeneration = 0x7fffffff;
 // Most checkpoints that a server lists of its disk.
 constexpr int kMostHeldCheckpoints = 16;
 
+// Longest picture of an evaluation, in bytes.
+constexpr int kMostPictureBytes = 512 << 10;
+
 // Most missing partitions that a server lists in its report.
 constexpr int kMostMissing = 16;
 

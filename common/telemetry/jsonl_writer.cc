@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kLineStart = "{\"round\":";
 // Longer than any line of ours.
-constexpr size_t kLongestLine = 64 << 10;
+constexpr size_t kLongestLine = 256 << 10;
 
 // The round of a line without line end, or -1 if the line is damaged.
 int64_t RoundOf(std::string_view line) {

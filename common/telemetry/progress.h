@@ -57,6 +57,7 @@ struct EpochResult {
   int64_t samples = 0;                   // trained until its end
   std::vector<MetricFigure> figures;     // of the epoch's training samples
   std::vector<MetricFigure> validation;  // empty if the epoch was not evaluated
+  std::vector<MetricFigure> classes;     // of the validation: "map/cat", for files alone
   std::vector<std::string> evaluated;    // metrics that only evaluations have, as map
   double elapsed_seconds = 0;
 };

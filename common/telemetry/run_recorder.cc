@@ -139,8 +139,18 @@ void RunRecorder::Record(const EpochResult& result) {
   for (const MetricFigure& one : result.validation) {
     facts.AddCurve("", ValidationFigure(one.name), one.value);
   }
+  for (const MetricFigure& one : result.classes) {
+    facts.AddCurve("", ValidationFigure(one.name), one.value);
+  }
   facts.fields.Add(figure::kElapsedTime, result.elapsed_seconds);
   Write(result.round, result.samples, facts);
+}
+
+void RunRecorder::Record(const EvaluationPicture& picture) {
+  if (!tensorboard_ || !PngSizeOf(picture.png)) return;
+  tensorboard_->Write(picture.samples, [time = WallTime(), picture](TensorBoardWriter* writer) {
+    return writer->WritePicture(time, picture.samples, "validation/objects", picture.png);
+  });
 }
 
 void RunRecorder::Record(const ContinuedRun& run) {

@@ -65,6 +65,13 @@ struct StartedRun {
   std::vector<std::string> left;   // tensors that are initialised as usual, with reasons
 };
 
+// What a detector found in some of the validation samples.
+struct EvaluationPicture {
+  int64_t round = 0;    // closed so far
+  int64_t samples = 0;  // trained so far
+  std::string png;
+};
+
 // Whether a file in a run's directory is one of the recorder's, by its name.
 bool IsCurveFile(std::string_view name);
 
@@ -85,6 +92,8 @@ class RunRecorder {
   void Record(const CurvePoint& point);
   // Called at the end of each evaluated epoch.
   void Record(const EpochResult& result);
+  // For TensorBoard. Without effect if it is no PNG.
+  void Record(const EvaluationPicture& picture);
   // The job resumes with other settings.
   void Record(const ContinuedRun& run);
   void Record(const StartedRun& run);

@@ -74,6 +74,23 @@ Result<std::unique_ptr<TensorBoardWriter>> TensorBoardWriter::Create(FileSystem&
   return status;
 }
 
+std::optional<PngSize> PngSizeOf(std::string_view png) {
+  // Signature, length and type of the first chunk, and its first numbers, which are big-endian (RFC
+  // 2083).
+  constexpr std::string_view kStart("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
+  if (!png.starts_with(kStart) || png.size() < kStart.size() + 8) return std::nullopt;
+  const auto number = [&](size_t at) {
+    uint32_t value = 0;
+    for (size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<uint8_t>(png[at + i]);
+    return value;
+  };
+  const PngSize size = {number(kStart.size()), number(kStart.size() + 4)};
+  constexpr uint32_t kMost = 1 << 16;
+  const bool plausible =
+      size.width > 0 && size.height > 0 && size.width <= kMost && size.height <= kMost;
+  return plausible ? std::optional(size) : std::nullopt;
+}
+
 bool IsEventFile(std::string_view name) { return name.starts_with(kFileNameStart); }
 
 Status RemoveEventFiles(FileSystem& files, const std::string& directory) {
@@ -111,6 +128,22 @@ Status TensorBoardWriter::WriteText(double wall_time_s, int64_t step, std::strin
   value->mutable_tensor()->add_string_val(std::string(text));
   value->mutable_metadata()->mutable_plugin_data()->set_plugin_name("text");
   value->mutable_metadata()->set_data_class(kTensors);
+  return WriteEvent(event);
+}
+
+Status TensorBoardWriter::WritePicture(double wall_time_s, int64_t step, std::string_view tag,
+                                       std::string_view png) {
+  constexpr int kColours = 3;
+  const PngSize size = PngSizeOf(png).value_or(PngSize());
+  tensorboard::Event event;
+  event.set_wall_time(wall_time_s);
+  event.set_step(step);
+  tensorboard::Summary::Value* value = event.mutable_summary()->add_value();
+  value->set_tag(std::string(tag));
+  value->mutable_image()->set_height(static_cast<int32_t>(size.height));
+  value->mutable_image()->set_width(static_cast<int32_t>(size.width));
+  value->mutable_image()->set_colorspace(kColours);
+  value->mutable_image()->set_encoded_image_string(std::string(png));
   return WriteEvent(event);
 }
 

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,8 @@ class TensorBoardWriter {
   }
   // Writes a text, which TensorBoard shows as Markdown.
   Status WriteText(double wall_time_s, int64_t step, std::string_view tag, std::string_view text);
+  // Writes a PNG. Requires one with a size (PngSizeOf).
+  Status WritePicture(double wall_time_s, int64_t step, std::string_view tag, std::string_view png);
   // Readers keep the first set in a run's files.
   Status WriteHyperparameters(double wall_time_s, std::span<const Hyperparameter> hyperparameters);
   // The run has ended.
@@ -75,6 +78,13 @@ class TensorBoardWriter {
   const std::string path_;
   std::unique_ptr<WritableFile> file_;
 };
+
+struct PngSize {
+  uint32_t width = 0;
+  uint32_t height = 0;
+};
+// From the start of a PNG file; none if the bytes do not begin as one.
+std::optional<PngSize> PngSizeOf(std::string_view png);
 
 // Whether a file in a run's directory is an event file, by its name.
 bool IsEventFile(std::string_view name);

@@ -140,6 +140,7 @@ constexpr int kName = 1024;          // of a process, a machine, a checkpoint
 constexpr int kSentence = 64 << 10;  // messages for people
 
 constexpr FieldLimit kLimits[] = {
+    {"Header.picture", 1, kMostPictureBytes},
     {"CoordinatorState.ended_epochs", 64},
     {"CoordinatorState.save_at", 16},
     {"CoordinatorState.EndedEpoch.evaluated", kPartitions},

@@ -6,8 +6,10 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "common/detection/detections.h"
 #include "data/samples/resample.h"
 #include "data/transforms/geometry.h"
 
@@ -34,6 +36,12 @@ void DrawBox(const Canvas& canvas, const Box& box, const Colour& colour, int64_t
 inline constexpr int64_t kLabelHeight = 9;
 void DrawLabel(const Canvas& canvas, int64_t top, int64_t left, std::string_view text,
                const Colour& colour, int64_t enlarged = 1);
+
+// Draws each object's box in the colour of its class, with the class's name, or its number without
+// one, and the score in percent; better ones over worse ones. Lines and letters grow with the
+// canvas.
+void DrawObjects(const Canvas& canvas, std::span<const Detection> objects,
+                 std::span<const std::string> class_names);
 
 // Blends a part of the canvas half and half with the colours of the classes of a mask of its size.
 // Class 0, the background, stays; ignored pixels (kIgnoredClass) are darkened.

@@ -188,7 +188,8 @@ bool EpochLedger::Waits(const JobPlan& plan, int64_t version, int partition) con
 std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan, int64_t version,
                                                              int partition,
                                                              const MetricSums& metrics,
-                                                             const StopRule& rule, int classes) {
+                                                             const StopRule& rule,
+                                                             const Classes& classes) {
   const int epoch = plan.EvaluatedEpoch(version);
   const auto train = ended_.find(epoch);
   if (train == ended_.end()) return std::nullopt;  // reported already
@@ -198,10 +199,11 @@ std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan
 
   last_validation_ = {};
   for (const auto& [p, part] : parts) last_validation_.Add(part);  // in partition order
+  std::vector<MetricFigure> of_classes = metrics_.FiguresOfClasses(last_validation_, classes.names);
   metrics_.Settle(&last_validation_);
-  Epoch complete{epoch, train->second, last_validation_, "", ""};
+  Epoch complete{epoch, train->second, last_validation_, std::move(of_classes), "", ""};
   complete.trouble = TroubleOf({epoch + 1, train->second, last_validation_}, progress(), metrics_,
-                               classes, version == plan.rounds());
+                               classes.count, version == plan.rounds());
   complete.early_stop = JudgeEarlyStop(plan, version, epoch, rule);
   evaluations_.erase(epoch);
   ended_.erase(train);
@@ -266,7 +268,7 @@ void TrainingProgress::OnSpec(const JobPlan& plan, const JobSpec& spec, int64_t 
   ledger_.Start(plan, start_version, metrics_);
   ledger_.Reconsider(plan, settings_.stop_rule);
   validation_samples_ = spec.validation_samples;
-  classes_ = spec.classes;
+  classes_ = {spec.classes, spec.class_names};
   if (auto schedule = Schedule::Make(settings_.schedule, spec.train_samples, settings_.epochs);
       schedule.ok()) {
     schedule_ = *schedule;
@@ -309,13 +311,17 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
   }
   if (evaluated.is_new && settings_.keeps_versions_twice) held_.Hold(version, partition, newest);
   held_.Answer(from, header, context);
+  if (evaluated.is_new && !header.picture().empty()) {
+    context->Do(EvaluationPictureAction{version, plan->SamplesAt(version), header.picture()});
+  }
   evaluated.epoch =
       ledger_.AddEvaluation(*plan, version, partition, sums, settings_.stop_rule, classes_);
   if (evaluated.epoch) {
     trouble_ = evaluated.epoch->trouble;
     context->Do(EpochEvaluatedAction{evaluated.epoch->epoch, metrics_, evaluated.epoch->train,
-                                     evaluated.epoch->validation, version, plan->SamplesAt(version),
-                                     evaluated.epoch->trouble, evaluated.epoch->early_stop});
+                                     evaluated.epoch->validation, evaluated.epoch->classes, version,
+                                     plan->SamplesAt(version), evaluated.epoch->trouble,
+                                     evaluated.epoch->early_stop});
   }
   return evaluated;
 }

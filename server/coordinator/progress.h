@@ -99,14 +99,20 @@ class EpochLedger {
   struct Epoch {
     int epoch = 0;
     MetricSums train, validation;
-    std::string trouble;     // TroubleOf (health.h)
-    std::string early_stop;  // why the job ends early with stops_at(); "": it does not
+    std::vector<MetricFigure> classes;  // of the validation (MetricList::FiguresOfClasses)
+    std::string trouble;                // TroubleOf (health.h)
+    std::string early_stop;             // why the job ends early with stops_at(); "": it does not
   };
   // Early stopping (job.patience).
   struct StopRule {
     int patience = 0;  // epochs; 0: none
     std::string metric{};
     double min_improvement = 0;
+  };
+  // That the network tells apart, with their names where the data have some.
+  struct Classes {
+    int count = 0;
+    std::vector<std::string> names{};
   };
   EpochLedger() = default;
   // The ledger of a job that goes on from a checkpoint. Progress.elapsed_seconds is not read.
@@ -135,9 +141,9 @@ class EpochLedger {
   // A partition has evaluated its slice with `version`, which ends an epoch that is evaluated. A
   // second report of the partition changes nothing. Returns the epoch if that was the last
   // partition.
-  // classes: that the network tells apart.
   std::optional<Epoch> AddEvaluation(const JobPlan& plan, int64_t version, int partition,
-                                     const MetricSums& metrics, const StopRule& rule, int classes);
+                                     const MetricSums& metrics, const StopRule& rule,
+                                     const Classes& classes);
   // The version with which the job ends early; 0: none.
   int64_t stops_at() const { return judged_.stops_at(); }
 
@@ -243,7 +249,7 @@ class TrainingProgress {
 
   Settings settings_;
   int64_t validation_samples_ = 0;
-  int classes_ = 0;      // that the network tells apart
+  EpochLedger::Classes classes_;
   std::string trouble_;  // of the last evaluated epoch
   MetricList metrics_;
   TimeUs started_;

@@ -181,10 +181,18 @@ struct EpochEvaluatedAction {
   MetricList metrics;
   MetricSums train;
   MetricSums validation;
-  int64_t version = 0;     // that the epoch ended with
-  int64_t samples = 0;     // that the version was trained on
-  std::string trouble;     // why the training gets nowhere; "": it does
-  std::string early_stop;  // why the job ends early; "": it does not
+  std::vector<MetricFigure> classes;  // of the validation
+  int64_t version = 0;                // that the epoch ended with
+  int64_t samples = 0;                // that the version was trained on
+  std::string trouble;                // why the training gets nowhere; "": it does
+  std::string early_stop;             // why the job ends early; "": it does not
+};
+
+// An evaluation brought a picture.
+struct EvaluationPictureAction {
+  int64_t version = 0;  // that was evaluated
+  int64_t samples = 0;  // that the version was trained on
+  std::string png;
 };
 
 // The process has nothing left to do: ok if the job is done, else the reason.
@@ -198,7 +206,8 @@ using ServerAction =
                  KeepEvaluationAction, AnswerFromDiskAction, CheckFilesAction, WritePieceAction,
                  KeepManifestAction, EnterGenerationAction, DropCheckpointAction, BeginRunAction,
                  SavingHealthAction, WentBackAction, WentOnAction, StartedFromAction,
-                 RoundClosedAction, CurvePointAction, EpochEvaluatedAction, ExitAction>;
+                 RoundClosedAction, CurvePointAction, EpochEvaluatedAction, EvaluationPictureAction,
+                 ExitAction>;
 using ServerActions = std::vector<ServerAction>;
 
 // --- The driver's answers.

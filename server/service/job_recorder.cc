@@ -148,6 +148,7 @@ void JobRecorder::Record(const EpochEvaluatedAction& epoch, double elapsed_s) {
   result.samples = epoch.samples;
   result.figures = epoch.metrics.FiguresOf(epoch.train);
   result.validation = epoch.metrics.FiguresOf(epoch.validation);
+  result.classes = epoch.classes;
   result.evaluated = epoch.metrics.NamesOfEvaluations();
   if (const auto headline = epoch.metrics.Headline(epoch.validation)) last_ = headline;
   result.elapsed_seconds = elapsed_s;
@@ -155,6 +156,11 @@ void JobRecorder::Record(const EpochEvaluatedAction& epoch, double elapsed_s) {
   if (!epoch.trouble.empty() && trouble_.empty()) LOG(WARNING) << epoch.trouble;
   trouble_ = epoch.trouble;
   if (!epoch.early_stop.empty()) recorder_->Say(epoch.early_stop);
+}
+
+void JobRecorder::Record(const EvaluationPictureAction& picture) {
+  if (recorder_)
+    recorder_->Record(EvaluationPicture{picture.version, picture.samples, picture.png});
 }
 
 std::optional<std::string> JobRecorder::NewFailure() {

@@ -41,6 +41,7 @@ class JobRecorder {
   // elapsed_s: seconds of the job until now.
   void Record(const CurvePointAction& action, double elapsed_s);
   void Record(const EpochEvaluatedAction& epoch, double elapsed_s);
+  void Record(const EvaluationPictureAction& picture);
 
   // Why curves cannot be written, if that has changed since the last call; "": they can be again.
   std::optional<std::string> NewFailure();

@@ -338,6 +338,8 @@ void ServerService::Do(const EpochEvaluatedAction& epoch) {
   recorder_.Record(epoch, node_.Describe(clock_->NowUs()).elapsed_seconds());
 }
 
+void ServerService::Do(const EvaluationPictureAction& picture) { recorder_.Record(picture); }
+
 void ServerService::Do(const ExitAction& exit) {
   if (!exit_) exit_ = exit.status;
 }

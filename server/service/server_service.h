@@ -89,6 +89,7 @@ class ServerService {
   void Do(const RoundClosedAction&) {}
   void Do(const CurvePointAction& point);
   void Do(const EpochEvaluatedAction& epoch);
+  void Do(const EvaluationPictureAction& picture);
   void Do(const ExitAction& exit);
 
   // Runs `work` on the disk's thread, after all earlier work.

@@ -248,6 +248,27 @@ class DetectTest(unittest.TestCase):
         evaluated = json.loads(self.kumo("evaluate", "job.conf", "--json").stdout)
         self.assertAlmostEqual(mean, evaluated["validation/main/map"], places=5)
 
+    def test_each_class_has_its_precision(self):
+        found = self.detections("job.conf", "rectangles.zip", "--score", "0.01")
+        wanted = [average_precision(found, self.truth, number) for number in range(2)]
+        evaluated = json.loads(self.kumo("evaluate", "job.conf", "--classes", "--json").stdout)
+        self.assertEqual([(one["class"], one["name"]) for one in evaluated["classes"]], list(enumerate(CLASSES)))
+        last = json.loads((self.folder / "out/log.jsonl").read_text().splitlines()[-1])
+        for one, precision in zip(evaluated["classes"], wanted):
+            self.assertAlmostEqual(one["map"], precision, places=5)
+            self.assertEqual(last["validation/main/map/" + one["name"]], one["map"])
+        shown = self.kumo("evaluate", "job.conf", "--classes").stdout.splitlines()
+        self.assertEqual(shown[1].split(), ["class", "map", "map_11", "map_coco"])
+        self.assertEqual([line.split()[:2] for line in shown[2:]],
+                         [[name, f"{precision:.4f}"] for name, precision in zip(CLASSES, wanted)])
+
+    def test_each_evaluation_leaves_a_picture_for_tensorboard(self):
+        events = b"".join(file.read_bytes() for file in (self.folder / "out").glob("events.*"))
+        lines = map(json.loads, (self.folder / "out/log.jsonl").read_text().splitlines())
+        evaluations = sum(line["kind"] == "epoch" for line in lines)
+        self.assertEqual(events.count(b"validation/objects"), evaluations)
+        self.assertEqual(events.count(b"\x89PNG\r\n\x1a\n"), evaluations)
+
     def test_images_folders_archives_and_batches_are_the_same_and_a_checkpoint_suffices(self):
         folder = self.folder / "some"
         (folder / "deeper").mkdir(parents=True)

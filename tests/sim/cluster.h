@@ -215,6 +215,7 @@ class Cluster {
   void Do(const std::shared_ptr<ServerProcess>& server, RoundClosedAction closed);
   void Do(const std::shared_ptr<ServerProcess>&, const CurvePointAction& point);
   void Do(const std::shared_ptr<ServerProcess>&, const EpochEvaluatedAction& epoch);
+  void Do(const std::shared_ptr<ServerProcess>&, const EvaluationPictureAction&) {}
   void Do(const std::shared_ptr<ServerProcess>& server, const ExitAction& exit);
   void Do(const std::shared_ptr<WorkerProcess>& worker, SendToServerAction send);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const InitialiseAction& initialise);

@@ -12,6 +12,7 @@
 #include "common/base/json.h"
 #include "common/telemetry/figures.h"
 #include "models/network.h"
+#include "worker/inference/class_precisions.h"
 #include "worker/inference/confusion_matrix.h"
 #include "worker/inference/stored_model.h"
 #include "worker/training/job_memory.h"
@@ -87,24 +88,29 @@ Result<std::string> EvaluateCheckpoint(const ModelName& name, const EvaluationFo
   const SteadyClock clock;
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                         Trainer::Make(experiment, std::move(job), &clock));
-  KUMO_ASSIGN_OR_RETURN(const MetricSums sums, trainer->EvaluateAll(model.weights.span()));
+  KUMO_ASSIGN_OR_RETURN(MetricSums sums, trainer->EvaluateAll(model.weights.span()));
+  const DetectionCounts detections = sums.detections;
+  trainer->spec().metrics.Settle(&sums);
   const std::vector<MetricFigure> figures = trainer->spec().metrics.FiguresOf(sums);
+  const bool precisions = form.classes && !trainer->spec().metrics.NamesOfEvaluations().empty();
   std::optional<ConfusionMatrix> confusion;
-  if (form.classes) {
+  if (form.classes && !precisions) {
     KUMO_ASSIGN_OR_RETURN(confusion, Confusion(network, model.weights.span(), trainer.get()));
   }
   const std::vector<std::string>& names = trainer->spec().class_names;
+  const MetricList& metrics = trainer->spec().metrics;
   if (!form.json) {
     std::string text = TextOf(model.checkpoint, figures, sums.samples);
-    if (!confusion) return text;
-    text += "\n" + confusion->Text(names);
-    text.pop_back();  // the caller ends the line
+    if (confusion) text += "\n" + confusion->Text(names);
+    if (precisions) text += "\n" + PrecisionsText(metrics, detections, names);
+    if (text.ends_with('\n')) text.pop_back();  // the caller ends the line
     return text;
   }
   JsonFields fields;
   fields.Add("checkpoint", model.checkpoint).Add(figure::kSamples, sums.samples);
   for (const MetricFigure& one : figures) fields.Add(ValidationFigure(one.name), one.value);
   if (confusion) confusion->AddTo(&fields, names);
+  if (precisions) AddPrecisions(metrics, detections, names, &fields);
   return fields.object();
 }
 

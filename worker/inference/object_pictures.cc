@@ -1,7 +1,5 @@
 #include "worker/inference/object_pictures.h"
 
-#include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -12,37 +10,6 @@
 #include "data/samples/pixel_kernels.h"
 
 namespace kumo {
-namespace {
-
-// Shorter side of an image whose lines and letters have their plain size.
-constexpr int64_t kPlainSide = 250;
-
-std::string LabelOf(const Detection& object, std::span<const std::string> class_names) {
-  const bool named = object.class_index < std::ssize(class_names);
-  const std::string name =
-      named ? class_names[object.class_index] : std::to_string(object.class_index);
-  return name + " " + std::to_string(std::lround(100 * object.score)) + "%";
-}
-
-}  // namespace
-
-void DrawObjects(const Canvas& canvas, std::span<const Detection> objects,
-                 std::span<const std::string> class_names) {
-  const int64_t enlarged =
-      std::max<int64_t>(1, (std::min(canvas.height, canvas.width) + kPlainSide / 2) / kPlainSide);
-  for (auto object = objects.rbegin(); object != objects.rend(); ++object) {
-    const Colour colour = ColourOfClass(object->class_index);
-    DrawBox(canvas, object->box, colour, 2 * enlarged);
-    const auto corner = [&](float place, int64_t last) {
-      const auto limit = static_cast<float>(std::max<int64_t>(0, last));
-      return static_cast<int64_t>(std::lround(std::clamp(place, 0.0f, limit)));
-    };
-    DrawLabel(canvas, corner(object->box.top, canvas.height - kLabelHeight * enlarged),
-              corner(object->box.left, canvas.width - 1), LabelOf(*object, class_names), colour,
-              enlarged);
-  }
-}
-
 Result<ObjectPictures> ObjectPictures::Open(const std::string& folder, const InputImages& images) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);

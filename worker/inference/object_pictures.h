@@ -14,12 +14,6 @@
 
 namespace kumo {
 
-// Draws each object's box in the colour of its class, with the class's name, or its number without
-// one, and the score in percent; better ones over worse ones. Lines and letters grow with the
-// image.
-void DrawObjects(const Canvas& canvas, std::span<const Detection> objects,
-                 std::span<const std::string> class_names);
-
 // Owned and used by one thread.
 class ObjectPictures {
  public:

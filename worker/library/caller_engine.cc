@@ -112,17 +112,19 @@ Result<TrainedAhead> CallerEngine::StepAhead(const RoundPlan& round, int partiti
   return ahead;
 }
 
-Result<MetricSums> CallerEngine::Evaluate(const EvaluateAction& evaluate) {
+Result<Evaluation> CallerEngine::Evaluate(const EvaluateAction& evaluate) {
   // Reports an allocation of the evaluated weights that failed.
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   const Range samples =
       shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition);
-  return Ask({.kind = CallerWork::Kind::kEvaluation,
-              .partition = evaluate.partition,
-              .version = evaluate.version,
-              .vector = evaluate.vector,
-              .epoch = shape_->plan.EvaluatedEpoch(evaluate.version),
-              .samples = samples});
+  KUMO_ASSIGN_OR_RETURN(MetricSums sums,
+                        Ask({.kind = CallerWork::Kind::kEvaluation,
+                             .partition = evaluate.partition,
+                             .version = evaluate.version,
+                             .vector = evaluate.vector,
+                             .epoch = shape_->plan.EvaluatedEpoch(evaluate.version),
+                             .samples = samples}));
+  return Evaluation(std::move(sums));
 }
 
 Result<MetricSums> CallerEngine::Ask(const CallerWork& work) {

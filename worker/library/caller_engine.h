@@ -75,7 +75,7 @@ class CallerEngine : public TrainingEngine {
     return weights_.KeepAhead(train, ahead);
   }
   bool codes_beside_steps() const override { return backend_->codes_beside_steps(); }
-  Result<MetricSums> Evaluate(const EvaluateAction& evaluate) override;
+  Result<Evaluation> Evaluate(const EvaluateAction& evaluate) override;
   void Drop(int partition) override { weights_.partitions().Drop(partition); }
   void Cancel() override KUMO_EXCLUDES(mutex_);
 

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -66,6 +68,15 @@ struct TrainAheadAction {
   int partition = 0;
   RoundPlan round;          // of that slice
   bool save_state = false;  // also return the partition's carried state
+};
+// What OnEvaluated takes.
+struct Evaluation {
+  Evaluation() = default;
+  Evaluation(MetricSums sums, std::string png = "")  // NOLINT: most have no picture
+      : metrics(std::move(sums)), picture(std::move(png)) {}
+
+  MetricSums metrics;
+  std::string picture;  // of a detector, of partition 0: PNG, at most kMostPictureBytes
 };
 // Evaluates the partition's slice of the validation set, then calls OnEvaluated.
 struct EvaluateAction {

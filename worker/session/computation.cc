@@ -118,12 +118,13 @@ void Computation::PutCarried(std::vector<CarriedArray> carried, WorkerStepContex
   }
 }
 
-void Computation::SendEvaluation(const MetricSums& metrics, WorkerStepContext* context) {
+void Computation::SendEvaluation(const Evaluation& evaluation, WorkerStepContext* context) {
   wire::Header header;
   header.set_type(wire::EVALUATED);
   header.set_round(round_);
   header.set_partition(partition_);
-  WriteEvaluation(metrics, shape_->plan.settings().partitions, header.mutable_metrics());
+  WriteEvaluation(evaluation.metrics, shape_->plan.settings().partitions, header.mutable_metrics());
+  header.set_picture(evaluation.picture);
   context->Ask(0, std::move(header));
 }
 

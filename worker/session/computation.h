@@ -62,7 +62,7 @@ class Computation {
   void PushRest(TrainedBlock* block, WorkerStepContext* context);
   // Stores the partition's carried state after the block on the servers.
   void PutCarried(std::vector<CarriedArray> carried, WorkerStepContext* context);
-  void SendEvaluation(const MetricSums& metrics, WorkerStepContext* context);
+  void SendEvaluation(const Evaluation& evaluation, WorkerStepContext* context);
 
  private:
   void Begin(Kind kind, int partition, int64_t round, TimeUs now);

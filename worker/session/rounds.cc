@@ -214,10 +214,10 @@ void Rounds::OnTrainedAhead(TrainedAhead ahead, WorkerStepContext* context) {
   computation_.PutCarried(std::move(ahead.carried), context);
 }
 
-void Rounds::OnEvaluated(const MetricSums& metrics, WorkerStepContext* context) {
+void Rounds::OnEvaluated(const Evaluation& evaluation, WorkerStepContext* context) {
   computation_.End();
   if (leases_.Find(computation_.partition()) == nullptr) return;
-  computation_.SendEvaluation(metrics, context);
+  computation_.SendEvaluation(evaluation, context);
 }
 
 bool Rounds::HandedOver() const {

@@ -97,7 +97,7 @@ class Rounds {
   void OnInitialised(InitialWeights weights, WorkerStepContext* context);
   void OnTrained(TrainedBlock block, WorkerStepContext* context);
   void OnTrainedAhead(TrainedAhead ahead, WorkerStepContext* context);
-  void OnEvaluated(const MetricSums& metrics, WorkerStepContext* context);
+  void OnEvaluated(const Evaluation& evaluation, WorkerStepContext* context);
   // The driver has finished some chunks of the block. leaving: the worker may have to give the
   // block up, so it does not begin to push it.
   void OnCoded(std::vector<CodedChunk> chunks, bool leaving, WorkerStepContext* context);

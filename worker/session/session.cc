@@ -234,10 +234,10 @@ WorkerActions Session::OnTrainedAhead(TrainedAhead ahead, TimeUs now) {
   return End(std::move(context));
 }
 
-WorkerActions Session::OnEvaluated(const MetricSums& metrics, TimeUs now) {
+WorkerActions Session::OnEvaluated(const Evaluation& evaluation, TimeUs now) {
   if (finished_) return {};
   WorkerStepContext context = Begin(now);
-  rounds_.OnEvaluated(metrics, &context);
+  rounds_.OnEvaluated(evaluation, &context);
   Proceed(&context);
   return End(std::move(context));
 }

@@ -71,7 +71,7 @@ class Session {
   WorkerActions OnCoded(std::vector<CodedChunk> chunks, TimeUs now);
   WorkerActions OnTrained(TrainedBlock block, TimeUs now);
   WorkerActions OnTrainedAhead(TrainedAhead ahead, TimeUs now);
-  WorkerActions OnEvaluated(const MetricSums& metrics, TimeUs now);
+  WorkerActions OnEvaluated(const Evaluation& evaluation, TimeUs now);
   // The block could not be computed (values that are not finite, a device failure): tells the
   // coordinator and leaves.
   WorkerActions OnFailed(const Status& status, TimeUs now);

@@ -50,7 +50,7 @@ class TrainingEngine {
   virtual Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead) = 0;
   // Whether Code and Install may run beside StepAhead, on another thread.
   virtual bool codes_beside_steps() const = 0;
-  virtual Result<MetricSums> Evaluate(const EvaluateAction& evaluate) = 0;
+  virtual Result<Evaluation> Evaluate(const EvaluateAction& evaluate) = 0;
   virtual void Drop(int partition) = 0;
   // Ends the current and later computations soon, with Aborted. Any thread may call it.
   virtual void Cancel() = 0;

@@ -1,4 +1,5 @@
 #include "worker/training/trainer.h"
+#include "worker/training/found_picture.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -255,17 +256,16 @@ void Trainer::FinishMinibatch(bool steps, PartitionArrays::Arrays* carried) {
   }
 }
 
-Result<MetricSums> Trainer::Evaluate(const EvaluateAction& evaluate) {
+Result<Evaluation> Trainer::Evaluate(const EvaluateAction& evaluate) {
   return EvaluateRange(shape_->plan.EvaluationSamples(spec_.validation_samples, evaluate.partition),
                        weights_.installed().Of(evaluate.vector));
 }
 
 Result<MetricSums> Trainer::EvaluateAll(std::span<const float> weights) {
   backend_->Write(weights.data(), weights.size_bytes(), weights_.data());
-  KUMO_ASSIGN_OR_RETURN(MetricSums sums,
+  KUMO_ASSIGN_OR_RETURN(Evaluation evaluation,
                         EvaluateRange({0, spec_.validation_samples}, weights_.data()));
-  spec_.metrics.Settle(&sums);
-  return sums;
+  return std::move(evaluation.metrics);
 }
 
 Status Trainer::PredictAll(std::span<const float> weights, int output, const TakeOutput& take) {
@@ -284,8 +284,9 @@ Status Trainer::PredictAll(std::span<const float> weights, int output, const Tak
   }
 }
 
-Result<MetricSums> Trainer::EvaluateRange(Range samples, float* weights) {
-  MetricSums metrics;
+Result<Evaluation> Trainer::EvaluateRange(Range samples, float* weights) {
+  Evaluation evaluation;
+  MetricSums& metrics = evaluation.metrics;
   // Wait reports an allocation of the evaluated weights that failed.
   KUMO_RETURN_IF_ERROR(backend_->Wait());
   KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights, gradients_.data()));
@@ -298,12 +299,16 @@ Result<MetricSums> Trainer::EvaluateRange(Range samples, float* weights) {
     net_->Evaluate();
     metrics.samples += minibatch.size;
     if (!detector_) continue;
-    KUMO_RETURN_IF_ERROR(
-        detector_->Count(validation_->fields(), minibatch.samples(), &metrics.detections));
+    KUMO_ASSIGN_OR_RETURN(const std::vector<Detector::Compared> compared,
+                          detector_->Compare(validation_->fields(), minibatch.samples()));
+    for (const Detector::Compared& one : compared) metrics.detections.Add(one.found, one.objects);
+    if (minibatch.positions.begin > 0) continue;
+    evaluation.picture =
+        DrawFound(validation_->fields(), minibatch.samples(), compared, spec_.class_names);
   }
   KUMO_RETURN_IF_ERROR(net_->Bind(spec_.layout, weights_.data(), gradients_.data()));
   KUMO_ASSIGN_OR_RETURN(metrics.sums, net_->TakeSums());
-  return metrics;
+  return evaluation;
 }
 
 BlockStep StepAt(const Experiment& experiment, int64_t trained, int64_t block) {

@@ -76,12 +76,13 @@ class Trainer : public TrainingEngine {
     return weights_.KeepAhead(train, ahead);
   }
   bool codes_beside_steps() const override { return backend_->codes_beside_steps(); }
-  Result<MetricSums> Evaluate(const EvaluateAction& evaluate) override;
+  Result<Evaluation> Evaluate(const EvaluateAction& evaluate) override;
   void Drop(int partition) override { weights_.partitions().Drop(partition); }
   // Computations end at their next minibatch.
   void Cancel() override { cancelled_ = true; }
 
-  // Evaluates `weights` (a flat vector) on the whole validation set.
+  // Evaluates `weights` (a flat vector) on the whole validation set. The sums of precisions are not
+  // settled.
   Result<MetricSums> EvaluateAll(std::span<const float> weights);
   // Predicts an output of the network for the whole validation set with `weights`, and calls `take`
   // with each minibatch and its numbers (samples x the output's size).
@@ -129,7 +130,7 @@ class Trainer : public TrainingEngine {
   void AddPart(const Loaded& part, const BlockStep& step, int64_t before);
   // Queues the end of a minibatch, whose gradients are there.
   void FinishMinibatch(bool steps, PartitionArrays::Arrays* carried);
-  Result<MetricSums> EvaluateRange(Range samples, float* weights);
+  Result<Evaluation> EvaluateRange(Range samples, float* weights);
   void Clear(DeviceArray<float>* array);
 
   const Experiment experiment_;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace kumo {
@@ -143,6 +144,23 @@ TEST(MetricSumsTest, OfAnEvaluationHaveCountsOfDetectionsWithinTheirPart) {
   EXPECT_FALSE(ReadEvaluation(message, 1).ok());
   WriteSums(sums, &message);
   EXPECT_TRUE(message.detections().empty());
+}
+
+TEST(MetricListTest, EachClassWithObjectsHasAnAveragePrecision) {
+  MetricSums sums = Sums(1, {0.0});
+  const Box box = {0, 0, 10, 10}, elsewhere = {20, 20, 30, 30};
+  sums.detections.Add(std::vector<Detection>{{box, 0, 0.9f}, {elsewhere, 2, 0.8f}},
+                      std::vector<GroundTruth>{{box, 0, false}, {box, 2, false}});
+  const std::vector<std::string> names = {"cat\n", "dog"};
+  const MetricList precisions = List({{"map_11", 0, MetricFormula::kElevenPointPrecision, true},
+                                      {"map", 1, MetricFormula::kAveragePrecision, true}});
+  EXPECT_THAT(precisions.FiguresOfClasses(sums, names),
+              testing::ElementsAre(MetricFigure{"map/cat?", 1}, MetricFigure{"map/2", 0}));
+  EXPECT_THAT(LossAccuracyPerplexity().FiguresOfClasses(sums, names), testing::IsEmpty());
+  for (int32_t i = 0; i <= MetricList::kMostClassFigures; ++i) {
+    sums.detections.Add({}, std::vector<GroundTruth>{{box, i, false}});
+  }
+  EXPECT_THAT(precisions.FiguresOfClasses(sums, names), testing::IsEmpty());
 }
 
 TEST(MetricListTest, AListIsTheSameAfterATransfer) {

@@ -89,18 +89,33 @@ TEST_F(RunRecorderTest, AnEpochGoesEverywhere) {
   epoch.samples = 1280;
   epoch.figures = {{"loss", 0}, {"accuracy", 0}};
   epoch.validation = {{"accuracy", 0.75}};
+  epoch.classes = {{"map/white cat", 0.5}};
   recorder->Record(epoch);
   ASSERT_TRUE(recorder->Flush().ok());
   EXPECT_THAT(console_.written, HasSubstr("validation/main/accuracy"));
+  EXPECT_THAT(console_.written, testing::Not(HasSubstr("cat")));
   EXPECT_EQ(
       Log(),
       R"({"round":20,"kind":"epoch","samples":1280,"epoch":1,"main/loss":0,"main/accuracy":0,)"
-      R"("validation/main/accuracy":0.75,"elapsed_time":0,"wall_time":1003})"
+      R"("validation/main/accuracy":0.75,"validation/main/map/white cat":0.5,"elapsed_time":0,)"
+      R"("wall_time":1003})"
       "\n");
-  for (const char* tag : {"epoch/main/loss", "epoch/main/accuracy", "validation/main/accuracy"}) {
+  for (const char* tag : {"epoch/main/loss", "epoch/main/accuracy", "validation/main/accuracy",
+                          "validation/main/map/white cat"}) {
     EXPECT_THAT(Steps(tag), testing::ElementsAre(1280)) << tag;
   }
   EXPECT_THAT(Steps("validation/main/loss"), testing::ElementsAre());
+}
+
+TEST_F(RunRecorderTest, APictureGoesToTensorBoardIfItIsOne) {
+  auto recorder = Open();
+  const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\2\0\0\0\7", 24);
+  recorder->Record(EvaluationPicture{10, 640, png});
+  recorder->Record(EvaluationPicture{20, 1280, "no picture"});
+  ASSERT_TRUE(recorder->Flush().ok());
+  EXPECT_THAT(Steps("validation/objects"), testing::ElementsAre(640));
+  EXPECT_EQ(Log(), "");
+  EXPECT_EQ(console_.written, "");
 }
 
 TEST_F(RunRecorderTest, APointIsRecordedAndNotShown) {

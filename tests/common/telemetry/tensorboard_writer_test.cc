@@ -138,6 +138,16 @@ for group in sorted(answer.session_groups, key=lambda group: group.name):
         print(" ", metric.name.tag, "%.6g" % metric.value, "at", metric.training_step)
 )";
 
+constexpr char kReadPictures[] = R"(
+import sys
+from tensorboard.backend.event_processing import event_accumulator
+events = event_accumulator.EventAccumulator(sys.argv[1])
+events.Reload()
+for tag in events.Tags()["images"]:
+    for one in events.Images(tag):
+        print(f"{tag} {one.step} {one.width}x{one.height} {len(one.encoded_image_string)} bytes")
+)";
+
 constexpr char kReadTexts[] = R"(
 import sys
 from tensorboard.backend.event_processing import event_accumulator
@@ -231,6 +241,31 @@ TEST_F(RealTensorBoardTest, ATextIsReadAsOne) {
   ASSERT_TRUE(writer->WriteText(1001, 640, "settings/changed", "- `job.epochs`: 2 -> 4\n").ok());
   ASSERT_TRUE(writer->Flush().ok());
   EXPECT_EQ(Read(kReadTexts), "settings/changed 640 - `job.epochs`: 2 -> 4\n");
+}
+
+TEST_F(RealTensorBoardTest, APictureIsReadAsOne) {
+  auto writer = Writer("", 1000, 0);
+  const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\2\0\0\0\7, and so on", 36);
+  ASSERT_TRUE(writer->WritePicture(1001, 640, "validation/objects", png).ok());
+  ASSERT_TRUE(writer->Flush().ok());
+  EXPECT_EQ(Read(kReadPictures), "validation/objects 640 258x7 36 bytes\n");
+}
+
+TEST(PngSizeTest, IsThatOfTheFirstChunk) {
+  std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\2\0\0\0\7", 24);
+  ASSERT_TRUE(PngSizeOf(png));
+  EXPECT_EQ(PngSizeOf(png)->width, 258u);
+  EXPECT_EQ(PngSizeOf(png)->height, 7u);
+  for (size_t length = 0; length < png.size(); ++length) {
+    EXPECT_FALSE(PngSizeOf(png.substr(0, length))) << length;
+  }
+  for (const size_t place : {0, 1, 12, 16}) {
+    std::string other = png;
+    other[place] = '\x7f';
+    EXPECT_FALSE(PngSizeOf(other)) << place;
+  }
+  png.replace(20, 4, 4, '\0');
+  EXPECT_FALSE(PngSizeOf(png)) << "no height";
 }
 
 // Why a new run removes what an earlier one has left (RemoveEventFiles).

@@ -170,9 +170,10 @@ struct Fleet {
     Take(std::move(context.actions));
   }
   Status Evaluated(const PeerName& from, int64_t version, int partition, double loss = 1,
-                   uint64_t request = 0) {
+                   uint64_t request = 0, const std::string& picture = "") {
     wire::Header header;
     header.set_type(wire::EVALUATED);
+    header.set_picture(picture);
     header.set_request(request);
     header.set_round(version);
     header.set_partition(partition);
@@ -204,6 +205,9 @@ struct Fleet {
       }
       if (auto* point = std::get_if<CurvePointAction>(&action)) points.push_back(*point);
       if (auto* epoch = std::get_if<EpochEvaluatedAction>(&action)) epochs.push_back(*epoch);
+      if (auto* picture = std::get_if<EvaluationPictureAction>(&action)) {
+        pictures.push_back(*picture);
+      }
       if (auto* left = std::get_if<ExitAction>(&action)) exit = left->status;
       if (auto* c = std::get_if<ChooseCheckpointAction>(&action)) choose = *c;
       if (auto* back = std::get_if<WentBackAction>(&action)) {
@@ -230,6 +234,7 @@ struct Fleet {
   std::vector<checkpoint::Origin> origins;
   std::vector<CurvePointAction> points;
   std::vector<EpochEvaluatedAction> epochs;
+  std::vector<EvaluationPictureAction> pictures;
   std::optional<Status> exit;
   std::optional<ChooseCheckpointAction> choose;
   int64_t went_back_to = -1;

@@ -161,6 +161,19 @@ TEST(Coordinator, AnEvaluationCountsFromWhoHasThePartitionAlone) {
   EXPECT_EQ(fleet.epochs.size(), 1u);
 }
 
+TEST(Coordinator, ThePictureOfAnEvaluationIsTakenOnce) {
+  Fleet fleet = Training(SmallJob(), 1, 1);
+  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0, 1, 7, "a picture").ok());
+    ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 1, 1, 8).ok());
+  }
+  ASSERT_EQ(fleet.pictures.size(), 1u);
+  EXPECT_EQ(fleet.pictures[0].png, "a picture");
+  EXPECT_EQ(fleet.pictures[0].version, 4);
+  EXPECT_EQ(fleet.pictures[0].samples, fleet.plan.SamplesAt(4));
+}
+
 TEST(Coordinator, AnEvaluationIsOfThePartitionsSamples) {
   Fleet fleet = Training(SmallJob(), 1, 1);
   for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);

@@ -40,7 +40,7 @@ std::vector<std::string> Play(EpochLedger* ledger, const JobPlan& plan, int64_t 
     if (plan.EvaluatedEpoch(version) < 0) return;
     for (const int partition : {2, 0, 2, 1, 1}) {  // in any order, some twice
       const auto epoch =
-          ledger->AddEvaluation(plan, version, partition, OfPart(version, partition), {}, 0);
+          ledger->AddEvaluation(plan, version, partition, OfPart(version, partition), {}, {});
       if (!epoch) continue;
       complete.push_back(std::to_string(epoch->epoch) + ": " + test::Exactly(epoch->train) + " / " +
                          test::Exactly(epoch->validation));
@@ -82,10 +82,10 @@ TEST(EpochLedger, KnowsWhoHasNotEvaluatedYet) {
     ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
   }
   EXPECT_EQ(ledger.Unevaluated(3), (std::vector<int>{0, 1, 2}));
-  ledger.AddEvaluation(plan, version, 1, OfPart(version, 1), {}, 0);
+  ledger.AddEvaluation(plan, version, 1, OfPart(version, 1), {}, {});
   EXPECT_EQ(ledger.Unevaluated(3), (std::vector<int>{0, 2}));
-  ledger.AddEvaluation(plan, version, 0, OfPart(version, 0), {}, 0);
-  ledger.AddEvaluation(plan, version, 2, OfPart(version, 2), {}, 0);
+  ledger.AddEvaluation(plan, version, 0, OfPart(version, 0), {}, {});
+  ledger.AddEvaluation(plan, version, 2, OfPart(version, 2), {}, {});
   EXPECT_TRUE(ledger.Unevaluated(3).empty());
 }
 
@@ -98,7 +98,7 @@ TEST(EpochLedger, AnEpochThatIsNotEvaluatedYetIsNotComplete) {
     ledger.AddRound(plan, version, OfRound(plan.Round(version - 1)), kPointsPerEpoch);
   }
   EXPECT_FALSE(ledger.complete());
-  EXPECT_FALSE(ledger.AddEvaluation(plan, version, 0, OfPart(version, 0), {}, 0));
+  EXPECT_FALSE(ledger.AddEvaluation(plan, version, 0, OfPart(version, 0), {}, {}));
   EXPECT_EQ(ledger.last_validation().samples, 0);
 }
 
@@ -116,7 +116,7 @@ std::vector<std::string> PlayStops(const JobPlan& plan, const std::vector<double
     if (epoch < 0) return;
     for (const int partition : {0, 1, 2}) {
       const MetricSums sums = test::SumsOf(10, 10 * losses[epoch], 5);
-      const auto done = ledger.AddEvaluation(plan, version, partition, sums, rule, 0);
+      const auto done = ledger.AddEvaluation(plan, version, partition, sums, rule, {});
       if (done && !done->early_stop.empty()) told.push_back(done->early_stop);
     }
   };

@@ -462,7 +462,7 @@ TEST_F(TrainerTest, PartitionsEvaluateTheWholeSetBetweenThem) {
     worker.InstallAll(worker.trainer->MakeInitialWeights().value().chunks, vector);
     MetricSums sum;
     for (int p = 0; p < 2; ++p) {
-      const MetricSums part = worker.trainer->Evaluate({p, 0, vector}).value();
+      const MetricSums part = worker.trainer->Evaluate({p, 0, vector}).value().metrics;
       sum.Add(part);
     }
     const TrainedBlock before = worker.Train(0, 0);

@@ -1,0 +1,19 @@
+// Picture of what a detector found in an evaluation, for the run's record.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "common/job/fields.h"
+#include "models/detector.h"
+
+namespace kumo {
+
+// A PNG of at most kMostPictureBytes: the first samples of a minibatch, up to four, with the
+// objects found (as DrawObjects draws them; of a score of at least kShownScore) and, in thin
+// frames, those of the data. fields: of the samples. "" if the samples have no picture in bytes.
+std::string DrawFound(const Fields& fields, const SampleBatch& batch,
+                      std::span<const Detector::Compared> samples,
+                      std::span<const std::string> class_names);
+
+}  // namespace kumo
