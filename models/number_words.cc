@@ -6,7 +6,9 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "common/base/did_you_mean.h"
 #include "common/base/printable.h"
 #include "common/base/text.h"
 
@@ -41,15 +43,20 @@ const NumberWord* Find(std::string_view word) {
   return found == std::end(kWords) ? nullptr : found;
 }
 
-// A word that is a value: outside of comments and strings, and not before ':' or '{', as a field's
-// name.
-struct WordPlace {
-  const NumberWord* word = nullptr;
+// Whether the name that ends there is a field's, before ':' or '{'.
+bool IsField(std::string_view text, size_t end) {
+  const size_t next = text.find_first_not_of(" \t\r\n", end);
+  return next != text.npos && (text[next] == ':' || text[next] == '{');
+}
+
+// What makes an expression of its surroundings: a word that is a value, or an operator; outside of
+// comments and strings.
+struct ExpressionPlace {
+  const NumberWord* word = nullptr;  // null: an operator
   size_t begin = 0;
-  size_t end() const { return begin + word->word.size(); }
 };
 
-std::optional<WordPlace> NextPlace(std::string_view text, size_t at) {
+std::optional<ExpressionPlace> NextPlace(std::string_view text, size_t at) {
   while (at < text.size()) {
     const char c = text[at];
     if (c == '#') {
@@ -60,11 +67,11 @@ std::optional<WordPlace> NextPlace(std::string_view text, size_t at) {
     } else if (IsOfName(c)) {
       size_t end = at;
       while (end < text.size() && IsOfName(text[end])) ++end;
-      const size_t next = std::min(text.find_first_not_of(" \t\r\n", end), text.size());
-      const bool is_field = next < text.size() && (text[next] == ':' || text[next] == '{');
       const NumberWord* word = Find(text.substr(at, end - at));
-      if (word != nullptr && !is_field) return WordPlace{word, at};
+      if (word != nullptr && !IsField(text, end)) return ExpressionPlace{word, at};
       at = end;
+    } else if (c == '+' || c == '*' || c == '(') {
+      return ExpressionPlace{nullptr, at};
     } else {
       ++at;
     }
@@ -72,16 +79,47 @@ std::optional<WordPlace> NextPlace(std::string_view text, size_t at) {
   return std::nullopt;
 }
 
+// From a place in an expression to its end: before the next field's name, or what no expression
+// has.
+size_t EndOfExpression(std::string_view text, size_t at) {
+  while (at < text.size()) {
+    size_t end = at;
+    while (end < text.size() && IsOfName(text[end])) ++end;
+    if (end > at && IsField(text, end)) break;
+    if (end == at && !IsOfExpression(text[at])) break;
+    at = std::max(end, at + 1);
+  }
+  return at;
+}
+
+// "; did you mean classes?", of the first name in the expression that is no word.
+std::string Suggestion(std::string_view expression) {
+  std::vector<std::string> known;
+  for (const NumberWord& one : kWords) known.emplace_back(one.word);
+  for (size_t at = 0; at < expression.size();) {
+    size_t end = at;
+    while (end < expression.size() && IsOfName(expression[end])) ++end;
+    const std::string_view name = expression.substr(at, end - at);
+    if (!name.empty() && Find(name) == nullptr && !ParseNumber<int64_t>(name)) {
+      return DidYouMean(name, known);
+    }
+    at = std::max(end, at + 1);
+  }
+  return "";
+}
+
 // Sum: product {+ product}; product: factor {* factor}; factor: number, word or (sum).
 class Expression {
  public:
   Expression(std::string_view text, const DataNumbers& numbers) : text_(text), numbers_(numbers) {}
 
-  // nullopt if it is no expression, or above kLargest.
+  // nullopt if it is no expression, above kLargest, or has a word that stands for nothing.
   std::optional<int64_t> Value() {
     const std::optional<int64_t> value = Sum(0);
     return Peek() == '\0' ? value : std::nullopt;
   }
+  // The word that Value found to stand for nothing; null: none.
+  const NumberWord* missing() const { return missing_; }
 
  private:
   char Peek() {
@@ -121,7 +159,11 @@ class Expression {
     const size_t begin = at_;
     while (at_ < text_.size() && IsOfName(text_[at_])) ++at_;
     const std::string_view name = text_.substr(begin, at_ - begin);
-    if (const NumberWord* word = Find(name)) return Limited(numbers_.*word->number);
+    if (const NumberWord* word = Find(name)) {
+      if (numbers_.*word->number > 0) return Limited(numbers_.*word->number);
+      missing_ = word;
+      return std::nullopt;
+    }
     const std::optional<int64_t> number = ParseNumber<int64_t>(name);
     return number ? Limited(*number) : std::nullopt;
   }
@@ -133,6 +175,7 @@ class Expression {
   const std::string_view text_;
   const DataNumbers& numbers_;
   size_t at_ = 0;
+  const NumberWord* missing_ = nullptr;
 };
 
 }  // namespace
@@ -141,36 +184,30 @@ Result<std::string> WithNumbers(const std::string& text, const std::string& name
                                 const DataNumbers& numbers) {
   std::string made = text;
   size_t from = 0;
-  while (const std::optional<WordPlace> place = NextPlace(made, from)) {
+  while (const std::optional<ExpressionPlace> place = NextPlace(made, from)) {
     const auto where = [&] {
       const auto line =
           1 + std::count(made.begin(), made.begin() + static_cast<int64_t>(place->begin), '\n');
       return name + ":" + std::to_string(line) + ": ";
     };
-    const NumberWord& word = *place->word;
-    if (numbers.*word.number <= 0) {
-      return InvalidArgument(where() + "the word " + std::string(word.word) + " stands for " +
-                             std::string(word.of) + ", but " + std::string(word.missing));
-    }
-    // The words of an expression are among its characters, which no two values share: ':', ',' or
-    // a letter is between them.
+    // ':' or ',' is between two values.
     size_t begin = place->begin;
-    while (begin > from && IsOfExpression(made[begin - 1])) --begin;
-    size_t end = place->end();
-    while (true) {
-      while (end < made.size() && IsOfExpression(made[end])) ++end;
-      const std::optional<WordPlace> next = NextPlace(made, end);
-      if (!next || next->begin != end) break;
-      end = next->end();
-    }
+    while (begin > from && (IsOfExpression(made[begin - 1]) || IsOfName(made[begin - 1]))) --begin;
+    size_t end = EndOfExpression(made, place->begin);
     while (made[begin] == ' ' || made[begin] == '\t') ++begin;
     while (made[end - 1] == ' ' || made[end - 1] == '\t') --end;
     const std::string expression = made.substr(begin, end - begin);
-    const std::optional<int64_t> value = Expression(expression, numbers).Value();
+    Expression parsed(expression, numbers);
+    const std::optional<int64_t> value = parsed.Value();
+    if (const NumberWord* const word = parsed.missing()) {
+      return InvalidArgument(where() + "the word " + std::string(word->word) + " stands for " +
+                             std::string(word->of) + ", but " + std::string(word->missing));
+    }
     if (!value) {
       return InvalidArgument(where() + "\"" + Printable(expression, 80) +
                              "\" is no number: write a sum or product of numbers and of the words "
-                             "vocabulary and classes, at most 2147483647");
+                             "vocabulary and classes, at most 2147483647" +
+                             Suggestion(expression));
     }
     // Blanks keep the places of what follows.
     std::string number = std::to_string(*value);
@@ -183,9 +220,13 @@ Result<std::string> WithNumbers(const std::string& text, const std::string& name
 
 bool NeedsVocabulary(std::string_view text) {
   size_t from = 0;
-  while (const std::optional<WordPlace> place = NextPlace(text, from)) {
+  while (const std::optional<ExpressionPlace> place = NextPlace(text, from)) {
+    if (place->word == nullptr) {
+      from = place->begin + 1;
+      continue;
+    }
     if (place->word->number == &DataNumbers::vocabulary) return true;
-    from = place->end();
+    from = place->begin + place->word->word.size();
   }
   return false;
 }

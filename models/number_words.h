@@ -4,8 +4,8 @@
 //   vocabulary    number of different tokens of a text
 //   classes       data.classes
 //
-// Where a file has a number, such a word may stand, also in a sum or product, as the scores of a
-// detector with four boxes a position and a background: outputs: 4 * (classes + 1).
+// Where a file has a number, such a word may stand, or a sum or product of words and numbers, as
+// the scores of a detector with four boxes a position and a background: outputs: 4 * (classes + 1).
 //
 // Pure functions; thread-safe.
 #pragma once
@@ -24,9 +24,9 @@ struct DataNumbers {
   int64_t classes = 0;
 };
 
-// The text with a number for each expression that has such a word, and all else, comments and
-// strings, in its place. InvalidArgument "name:line: ..." if a word stands for nothing, or an
-// expression is none or is above 2^31 - 1.
+// The text with a number for each such word, sum and product, and all else, comments and strings,
+// in its place. InvalidArgument "name:line: ..." if a word stands for nothing, or an expression is
+// none or is above 2^31 - 1.
 Result<std::string> WithNumbers(const std::string& text, const std::string& name,
                                 const DataNumbers& numbers);
 

@@ -23,26 +23,36 @@ TEST(NumberWords, AnExpressionBecomesANumberInItsPlace) {
   EXPECT_EQ(Made("outputs:4*(classes+1)}"), "outputs:84           }");
   EXPECT_EQ(Made("[2, classes*classes, vocabulary + classes]"),
             "[2, 400            , 85                  ]");
-  EXPECT_EQ(Made("a: 2 + 3 * ( classes + 1 ) * 2 + vocabulary\nb: 1"),
-            "a: 193" + std::string(34, ' ') + "\nb: 1");
+  EXPECT_EQ(Made("a: 4 * (2 + 1) b { c: 3 }"), "a: 12          b { c: 3 }");
+  const std::string sum = "2 + 3 * ( classes + 1 ) * 2 + vocabulary";
+  EXPECT_EQ(Made("a: " + sum + "\nb: 1"), "a: 193" + std::string(sum.size() - 3, ' ') + "\nb: 1");
 }
 
 TEST(NumberWords, NamesStringsAndCommentsStay) {
   for (const std::string text :
        {"classes: 3", "classes { x: 1 }", "name: 'classes' # 4 * classes", "a: classes_of",
-        "name: \"\\\"classes\" b: 2", "vocabulary  : 4", "a: 4 * (2 + 1)"}) {
+        "name: \"\\\"classes\" b: 2", "vocabulary  : 4", "name: '2 * 3' # (1 + 2)"}) {
     EXPECT_EQ(Made(text), text);
   }
 }
 
 TEST(NumberWords, WrongExpressionsAreNamedWithTheirLine) {
-  for (const std::string wrong : {"4 * (classes", "classes + ", "4 classes", "classes classes",
-                                  "(classes)) ", "classes * * 2", "99999999999 * classes",
-                                  "2000000000 * classes", "classes * 99999999999999999999"}) {
+  for (const std::string wrong :
+       {"4 * (classes", "classes + ", "4 classes", "classes classes", "(classes)) ",
+        "classes * * 2", "99999999999 * classes", "2000000000 * classes",
+        "classes * 99999999999999999999", "4 * (class + 1)", "(", "2 +", "+ 2", "classes pad",
+        "pad classes"}) {
     EXPECT_THAT(Made("a: 1\noutputs: " + wrong + "\n"), HasSubstr("n:2: \"")) << wrong;
   }
   const std::string deep(1000, '(');
   EXPECT_THAT(Made("a: " + deep + "classes" + std::string(1000, ')')), HasSubstr("is no number"));
+}
+
+TEST(NumberWords, AMisspeltWordLeadsToTheRightOne) {
+  EXPECT_THAT(Made("outputs: 4 * (clases + 1) kernel: 3"),
+              AllOf(HasSubstr("n:1: \"4 * (clases + 1)\" is no number"),
+                    HasSubstr("did you mean classes?")));
+  EXPECT_THAT(Made("outputs: 4 * (x + 1)"), testing::Not(HasSubstr("did you mean")));
 }
 
 TEST(NumberWords, AWordWithoutANumberSaysWhatItStandsFor) {
