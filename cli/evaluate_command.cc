@@ -17,9 +17,9 @@ int RunEvaluate(const CliEnvironment& environment, std::span<const std::string> 
   model.AddTo(&line);
   line.AddFlag(
       "classes",
-      "Print the figures of each class too: samples, precision, recall, F1 and the class that "
-      "it is mistaken most for; with --json also the confusion matrix. Of a detector: the average "
-      "precisions",
+      "Print the figures of each class too: samples, precision, recall, F1, intersection over "
+      "union and the class that it is mistaken most for; with --json also the confusion matrix. Of "
+      "a detector: the average precisions",
       &classes);
   line.AddFlag("json", "Print JSON", &json);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line)) return *end;

@@ -96,6 +96,12 @@ class ScenesTest(unittest.TestCase):
         self.assertLess(epochs[-1]["main/overlap_loss"], epochs[0]["main/overlap_loss"])
         self.train("scenes_unet", "unet2", "--workers", "2", "--servers", "2", "--set", "job.epochs=4")
         self.assertEqual(self.weights("unet2"), self.weights("unet1"))
+        shown = json.loads(self.run_program("kumo", "evaluate", "scenes_unet", "--set", "data.directory=data", *SMALL,
+                                            "--set", "output.directory=unet1", "--classes", "--json").stdout)
+        right = sum(row[label] for label, row in enumerate(shown["confusion_matrix"]))
+        pixels = sum(one["positions"] for one in shown["classes"])
+        self.assertAlmostEqual(right / pixels, epochs[-1]["validation/main/accuracy"], places=6)
+        self.assertTrue(0 < shown["mean_iou"] < 1)
 
     def test_several_labels_are_learnt_with_the_same_bits_from_any_workers(self):
         epochs = self.train("scenes_tags", "tags1", "--workers", "1", "--set", "job.epochs=4")

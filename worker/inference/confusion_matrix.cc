@@ -22,16 +22,21 @@ std::string NameOf(std::span<const std::string> names, int number) {
 
 }  // namespace
 
-ConfusionMatrix::ConfusionMatrix(int classes)
-    : classes_(classes), counts_(static_cast<size_t>(classes) * static_cast<size_t>(classes)) {}
+ConfusionMatrix::ConfusionMatrix(int classes, int64_t positions)
+    : classes_(classes),
+      positions_(positions),
+      counts_(static_cast<size_t>(classes) * static_cast<size_t>(classes)) {}
 
 void ConfusionMatrix::Add(std::span<const int32_t> labels, std::span<const float> scores) {
-  for (size_t i = 0; i < labels.size(); ++i) {
+  for (int64_t i = 0; i < std::ssize(labels); ++i) {
     if (labels[i] < 0 || labels[i] >= classes_) continue;
-    const auto of_sample =
-        scores.subspan(i * static_cast<size_t>(classes_), static_cast<size_t>(classes_));
-    const auto answer = std::max_element(of_sample.begin(), of_sample.end()) - of_sample.begin();
-    ++counts_[Place(labels[i], static_cast<int>(answer))];
+    const float* const first =
+        scores.data() + i / positions_ * classes_ * positions_ + i % positions_;
+    int answer = 0;
+    for (int c = 1; c < classes_; ++c) {
+      if (first[c * positions_] > first[answer * positions_]) answer = c;
+    }
+    ++counts_[Place(labels[i], answer)];
   }
 }
 
@@ -45,7 +50,20 @@ ClassFigures ConfusionMatrix::FiguresOf(int label) const {
   figures.precision = Share(right, figures.answers);
   figures.recall = Share(right, figures.samples);
   figures.f1 = Share(2 * right, figures.samples + figures.answers);
+  figures.iou = Share(right, figures.samples + figures.answers - right);
   return figures;
+}
+
+double ConfusionMatrix::MeanIou() const {
+  double sum = 0;
+  int counted = 0;
+  for (int label = 0; label < classes_; ++label) {
+    const ClassFigures figures = FiguresOf(label);
+    if (figures.samples + figures.answers == 0) continue;
+    sum += figures.iou;
+    ++counted;
+  }
+  return counted > 0 ? sum / counted : 0;
 }
 
 std::string ConfusionMatrix::Text(std::span<const std::string> names) const {
@@ -57,7 +75,9 @@ std::string ConfusionMatrix::Text(std::span<const std::string> names) const {
     name.resize(std::max(width, name.size()), ' ');
     return name;
   };
-  std::string text = padded("class") + "  samples  precision  recall      f1  mistaken most for\n";
+  const bool many = positions_ > 1;
+  std::string text = padded("class") + (many ? " positions" : "   samples") +
+                     "  precision  recall      f1     iou  mistaken most for\n";
   for (int label = 0; label < classes_; ++label) {
     const ClassFigures figures = FiguresOf(label);
     int worst = -1;
@@ -65,15 +85,20 @@ std::string ConfusionMatrix::Text(std::span<const std::string> names) const {
       if (other == label || count(label, other) == 0) continue;
       if (worst < 0 || count(label, other) > count(label, worst)) worst = other;
     }
-    char line[96];
-    std::snprintf(line, sizeof(line), "  %7lld  %9.4f  %6.4f  %6.4f",
+    char line[112];
+    std::snprintf(line, sizeof(line), " %9lld  %9.4f  %6.4f  %6.4f  %6.4f",
                   static_cast<long long>(figures.samples), figures.precision, figures.recall,
-                  figures.f1);
+                  figures.f1, figures.iou);
     text += padded(NameOf(names, label)) + line;
     if (worst >= 0) {
       text += "  " + NameOf(names, worst) + " (" + std::to_string(count(label, worst)) + ")";
     }
     text += "\n";
+  }
+  if (many) {
+    char line[64];
+    std::snprintf(line, sizeof(line), "mean iou %.4f\n", MeanIou());
+    text += line;
   }
   return text;
 }
@@ -87,14 +112,15 @@ void ConfusionMatrix::AddTo(JsonFields* fields, std::span<const std::string> nam
     if (static_cast<size_t>(label) < names.size()) {
       one.Add("name", names[static_cast<size_t>(label)]);
     }
-    one.Add("samples", figures.samples).Add("precision", figures.precision);
-    one.Add("recall", figures.recall).Add("f1", figures.f1);
+    one.Add(positions_ > 1 ? "positions" : "samples", figures.samples)
+        .Add("precision", figures.precision);
+    one.Add("recall", figures.recall).Add("f1", figures.f1).Add("iou", figures.iou);
     classes.Add(one);
     JsonArray row;
     for (int answer = 0; answer < classes_; ++answer) row.Add(count(label, answer));
     matrix.Add(row);
   }
-  fields->Add("classes", classes).Add("confusion_matrix", matrix);
+  fields->Add("classes", classes).Add("mean_iou", MeanIou()).Add("confusion_matrix", matrix);
 }
 
 }  // namespace kumo

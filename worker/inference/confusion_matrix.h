@@ -1,5 +1,5 @@
-// Confusion matrix: counts of (class, answer) over samples, and the figures of each class that
-// follow from them.
+// Confusion matrix: counts of (class, answer) over samples, or over their positions (pixels), and
+// the figures of each class that follow from them.
 //
 // A value; one thread.
 #pragma once
@@ -20,27 +20,32 @@ struct ClassFigures {
   double precision = 0;  // share of the answers that are right
   double recall = 0;     // share of the samples that are recognised
   double f1 = 0;         // harmonic mean of the two
+  double iou = 0;        // intersection over union: right answers by samples that are either
 };
 
 class ConfusionMatrix {
  public:
   static constexpr int kMostClasses = 4096;
 
-  // Requires 1 <= classes <= kMostClasses.
-  explicit ConfusionMatrix(int classes);
+  // Requires 1 <= classes <= kMostClasses and positions >= 1: of a sample, each with a label.
+  explicit ConfusionMatrix(int classes, int64_t positions = 1);
 
   int classes() const { return classes_; }
-  // Adds samples with these labels, by their scores (samples x classes); the first of the largest
-  // scores is the answer. A label that is no class is passed over.
+  // Adds samples with these labels (samples x positions), by their scores (samples x classes x
+  // positions); the first of the largest scores is the answer. A label that is no class is passed
+  // over.
   void Add(std::span<const int32_t> labels, std::span<const float> scores);
   int64_t count(int label, int answer) const { return counts_[Place(label, answer)]; }
   ClassFigures FiguresOf(int label) const;
 
-  // A table of the classes' figures with the most frequent wrong answer of each, for people. names:
-  // by class; empty: none.
+  // Mean of the classes' iou, over those with samples or answers; 0 if there are none.
+  double MeanIou() const;
+
+  // A table of the classes' figures with the most frequent wrong answer of each, for people; below
+  // it, if samples have several positions, the mean iou. names: by class; empty: none.
   std::string Text(std::span<const std::string> names) const;
-  // The fields `classes` (an object for each class) and `confusion_matrix` (a row for each class,
-  // with the number of each answer).
+  // The fields `classes` (an object for each class), `mean_iou` and `confusion_matrix` (a row for
+  // each class, with the number of each answer).
   void AddTo(JsonFields* fields, std::span<const std::string> names) const;
 
  private:
@@ -49,6 +54,7 @@ class ConfusionMatrix {
   }
 
   int classes_;
+  int64_t positions_;
   std::vector<int64_t> counts_;  // classes x classes: label, answer
 };
 

@@ -1,7 +1,10 @@
 #include "worker/inference/evaluation.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,25 +50,42 @@ std::string TextOf(const std::string& checkpoint, const std::vector<MetricFigure
   return text + " (" + std::to_string(samples) + " samples)";
 }
 
+// Labels of samples or of their positions, whose numbers a field has as int32 or, of a mask, as
+// bytes.
+std::vector<int32_t> LabelsOf(NumberType type, std::span<const std::byte> field, int64_t count) {
+  std::vector<int32_t> labels(static_cast<size_t>(count));
+  if (type == NumberType::kUint8) {
+    std::ranges::transform(field.first(labels.size()), labels.begin(),
+                           [](std::byte label) { return std::to_integer<int32_t>(label); });
+  } else {
+    std::memcpy(labels.data(), field.data(), labels.size() * sizeof(int32_t));
+  }
+  return labels;
+}
+
 Result<ConfusionMatrix> Confusion(const model::Network& network, std::span<const float> weights,
                                   Trainer* trainer) {
   constexpr int kOutput = 0;
   KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
   const Fields& fields = trainer->datasets().fields();
-  const int label = FindField(fields, kLabelField);
-  if (graph.outputs.empty() || !IsOfClasses(graph, kOutput) || label < 0 ||
-      fields[label].type != NumberType::kInt32 || fields[label].numbers() != 1 ||
+  const int label = FindField(fields, graph.target().field);
+  const int value = graph.outputs.empty() ? -1 : graph.outputs[kOutput].value;
+  const int64_t positions = value < 0 ? 0 : graph.values[value].shape.plane();
+  const auto has_labels = [&](const Field& field) {
+    const bool is_mask = field.kind == FieldKind::kMask && field.type == NumberType::kUint8;
+    return (is_mask || field.type == NumberType::kInt32) && !field.list &&
+           field.numbers() == positions;
+  };
+  if (value < 0 || !graph.IsScores(value) || label < 0 || !has_labels(fields[label]) ||
       graph.target().classes > ConfusionMatrix::kMostClasses) {
     return InvalidArgument("--classes: network " + network.name() +
-                           " does not give each sample one of 2 to " +
+                           " does not give each sample, or each of its positions, one of 2 to " +
                            std::to_string(ConfusionMatrix::kMostClasses) + " classes");
   }
-  ConfusionMatrix confusion(static_cast<int>(graph.target().classes));
+  ConfusionMatrix confusion(static_cast<int>(graph.target().classes), positions);
   const auto take = [&](const Minibatch& minibatch, std::span<const float> scores) {
-    const std::span<const std::byte> labels = minibatch.fields[label];
-    confusion.Add(
-        {reinterpret_cast<const int32_t*>(labels.data()), static_cast<size_t>(minibatch.size)},
-        scores);
+    confusion.Add(LabelsOf(fields[label].type, minibatch.fields[label], minibatch.size * positions),
+                  scores);
   };
   KUMO_RETURN_IF_ERROR(trainer->PredictAll(weights, kOutput, take));
   return confusion;
