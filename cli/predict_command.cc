@@ -11,7 +11,7 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   std::vector<std::string> inputs;
   std::string format;
   int top = 5;
-  std::string output;
+  std::string output, masks;
   std::string prompt, prompts;
   int tokens = 200;
   double temperature = 0.8;
@@ -37,6 +37,10 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   line.AddOption("output", "NAME", Allowed(),
                  "Output of the network, by its name in the network file", &output,
                  "the first one");
+  line.AddOption("masks", "DIR", {.not_empty = true},
+                 "Folder for the masks of images, of a network that tells the class of each pixel: "
+                 "PNG with the classes' numbers, in the network's size",
+                 &masks, "none");
   line.AddOption("format", "FORMAT", {.values = {"table", "json", "csv", "text"}},
                  "Output format: of classes table, json or csv; of a text text or json (an object "
                  "a line)",
@@ -83,7 +87,7 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
       return InvalidArgument("--format " + format +
                              ": requires --input; a continuation is printed as text or json");
     }
-    return line.RefuseGiven({"top", "output"}, "requires --input");
+    return line.RefuseGiven({"top", "output", "masks"}, "requires --input");
   };
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line, check)) return *end;
   Result<std::vector<std::string>> command = model.Command();
@@ -103,6 +107,7 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   command->insert(command->end(), {"--top", std::to_string(top)});
   if (!format.empty()) command->insert(command->end(), {"--format", format});
   if (!output.empty()) command->insert(command->end(), {"--output", output});
+  if (!masks.empty()) command->insert(command->end(), {"--masks", masks});
   return RunProgram(exit_reporter, *std::move(command));
 }
 

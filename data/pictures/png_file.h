@@ -19,7 +19,9 @@ Result<std::vector<std::byte>> EncodePng(const Canvas& canvas);
 Result<std::vector<std::byte>> EncodeMaskPng(int64_t height, int64_t width,
                                              std::span<const uint8_t> classes);
 
-// Writes a PNG atomically. The errors of AtomicFile.
+// Write a PNG atomically. The errors of AtomicFile.
 Status WritePng(const Canvas& canvas, const std::string& path);
+Status WriteMaskPng(int64_t height, int64_t width, std::span<const uint8_t> classes,
+                    const std::string& path);
 
 }  // namespace kumo

@@ -102,12 +102,31 @@ class ScenesTest(unittest.TestCase):
         pixels = sum(one["positions"] for one in shown["classes"])
         self.assertAlmostEqual(right / pixels, epochs[-1]["validation/main/accuracy"], places=6)
         self.assertTrue(0 < shown["mean_iou"] < 1)
+        # The same answers as files.
+        images = self.folder / "data/scenes/validation/images"
+        predict = ["predict", "unet1", "--input", images, "--masks"]
+        samples = json.loads(self.run_program("kumo", *predict, "masks", "--format", "json").stdout)["samples"]
+        self.assertEqual(len(samples), 24)
+        equal = 0
+        for one in samples:
+            drawn = png(self.folder / one["mask"])
+            wanted = png(images.parent / "masks" / pathlib.Path(one["file"]).name)
+            self.assertEqual(drawn[:3], (64, 64, 3))
+            # Each row begins with its filter, none.
+            equal += sum(a == b for a, b in zip(drawn[3], wanted[3])) - 64
+        self.assertEqual(equal, right)
+        self.assertIn("masks/", self.run_program("kumo", *predict, "masks").stdout)
+        self.assertIn("file,mask", self.run_program("kumo", *predict, "masks", "--format", "csv").stdout)
+        self.assertIn("contains input images", self.run_program("kumo", *predict, images, expect=78).stderr)
 
     def test_several_labels_are_learnt_with_the_same_bits_from_any_workers(self):
         epochs = self.train("scenes_tags", "tags1", "--workers", "1", "--set", "job.epochs=4")
         self.assertLess(epochs[-1]["main/loss"], epochs[0]["main/loss"])
         self.train("scenes_tags", "tags2", "--workers", "2", "--set", "job.epochs=4")
         self.assertEqual(self.weights("tags2"), self.weights("tags1"))
+        refused = self.run_program("kumo", "predict", "tags1", "--input", "data/scenes/validation/images",
+                                   "--masks", "none", expect=78)
+        self.assertIn("does not tell one of up to 256 classes for each pixel", refused.stderr)
 
     def test_data_and_sheets_show_masks_and_labels(self):
         shown = json.loads(self.run_program("kumo", "data", "scenes_unet", "--set", "data.directory=data", "--json",

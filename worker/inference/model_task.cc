@@ -142,6 +142,9 @@ void ModelTask::AddTo(CommandLine* line) {
                   "With --predict: classes to print for each sample", &top_);
   line->AddOption("output", "NAME", Allowed(), "With --predict: output of the network", &output_,
                   "its first one");
+  line->AddOption("masks", "DIR", {.not_empty = true},
+                  "With --predict: folder for the classes of each image's pixels, as PNG masks",
+                  &masks_, "none");
 }
 
 Status ModelTask::Check() const {
@@ -225,7 +228,8 @@ Status ModelTask::Run(const std::string& file, const std::vector<std::string>& s
   }
   if (generates()) return Continue(name);
   if (detects()) return DetectObjects(name, detection_);
-  KUMO_ASSIGN_OR_RETURN(const Predictions predictions, Predict(name, {images_, top_, output_}));
+  KUMO_ASSIGN_OR_RETURN(const Predictions predictions,
+                        Predict(name, {images_, top_, output_, masks_}));
   std::fputs(TextOf(predictions, format_).c_str(), stdout);
   return DamageIn(predictions);
 }

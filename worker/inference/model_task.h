@@ -47,6 +47,7 @@ class ModelTask {
   std::string format_;
   int top_ = 5;
   std::string output_;
+  std::string masks_;
   bool fold_batch_norm_ = false;
   bool pixels_ = false;
   bool nms_ = false;

@@ -1,26 +1,16 @@
 #include "worker/inference/object_pictures.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "common/base/file.h"
 #include "data/pictures/png_file.h"
 #include "data/samples/pixel_kernels.h"
 
 namespace kumo {
+
 Result<ObjectPictures> ObjectPictures::Open(const std::string& folder, const InputImages& images) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return FailedPrecondition(folder + ": " + error.message());
-  for (const std::string& input : images.folders()) {
-    if (!std::filesystem::equivalent(folder, input, error)) continue;
-    return InvalidArgument("--pictures " + folder +
-                           ": the folder contains input images, which pictures could replace; "
-                           "choose another one");
-  }
-  return ObjectPictures(folder);
+  KUMO_ASSIGN_OR_RETURN(PictureFolder made, PictureFolder::Open("--pictures", folder, images));
+  return ObjectPictures(std::move(made));
 }
 
 Result<std::string> ObjectPictures::Write(const std::string& file, std::span<const uint8_t> content,
@@ -35,11 +25,7 @@ Result<std::string> ObjectPictures::Write(const std::string& file, std::span<con
   }
   const Canvas canvas = {header.height, header.width, pixels};
   DrawObjects(canvas, objects, class_names);
-  const std::string stem = std::filesystem::path(file).stem();
-  std::string name = stem + ".png";
-  for (int n = 2; !written_.insert(name).second; ++n)
-    name = stem + "-" + std::to_string(n) + ".png";
-  std::string path = JoinPath(folder_, name);
+  std::string path = folder_.PathFor(file);
   KUMO_RETURN_IF_ERROR(WritePng(canvas, path));
   return path;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <glog/logging.h>
@@ -11,11 +12,13 @@
 #include "common/base/did_you_mean.h"
 #include "common/settings/choices.h"
 #include "common/settings/option_value.h"
+#include "data/pictures/png_file.h"
 #include "data/readers/registry.h"
 #include "data/transforms/crops.h"
 #include "models/network.h"
 #include "worker/inference/image_minibatches.h"
 #include "worker/inference/input_images.h"
+#include "worker/inference/picture_folder.h"
 #include "worker/inference/stored_model.h"
 
 namespace kumo {
@@ -56,6 +59,7 @@ class Predictor {
     const Shape& input = graph.values[0].shape;
     KUMO_ASSIGN_OR_RETURN(made->output_, FindOutput(graph, request.output));
     made->of_classes_ = IsOfClasses(graph, made->output_);
+    if (!request.masks.empty()) KUMO_RETURN_IF_ERROR(made->PrepareMasks(graph));
     made->target_ = {{input.channels(), input.height(), input.width()},
                      /*scale=*/true,
                      /*stretch=*/model.experiment.data.resize == ResizeMode::kStretch,
@@ -84,7 +88,11 @@ class Predictor {
         model_->Predict(batch, inputs.first(batch * sample_bytes_), output_, numbers_));
     for (int i = 0; i < batch; ++i) {
       const auto of_sample = std::span(numbers_).subspan(i * size, size);
-      if (of_classes_) {
+      if (masks_) {
+        predictions[i]->mask = masks_->PathFor(predictions[i]->file);
+        KUMO_RETURN_IF_ERROR(WriteMaskPng(mask_shape_.height(), mask_shape_.width(),
+                                          ClassesOf(of_sample), predictions[i]->mask));
+      } else if (of_classes_) {
         predictions[i]->classes = LikeliestOf(of_sample);
       } else {
         predictions[i]->numbers.assign(of_sample.begin(), of_sample.end());
@@ -94,9 +102,36 @@ class Predictor {
   }
 
   const Net& net() const { return model_->net(); }
+  void WriteMasksTo(PictureFolder folder) { masks_ = std::move(folder); }
 
  private:
   explicit Predictor(int top) : top_(top) {}
+
+  Status PrepareMasks(const Graph& graph) {
+    constexpr int64_t kMostClasses = 256;  // of a palette
+    const int value = graph.outputs[output_].value;
+    mask_shape_ = graph.values[value].shape;
+    if (graph.IsScores(value) && mask_shape_.rank() == 3 && mask_shape_.plane() > 1 &&
+        mask_shape_.channels() <= kMostClasses) {
+      return OkStatus();
+    }
+    return InvalidArgument("--masks: output " + graph.outputs[output_].name + " of network " +
+                           graph.name + " does not tell one of up to 256 classes for each pixel");
+  }
+
+  // Of each position, the first class with the largest score.
+  std::vector<uint8_t> ClassesOf(std::span<const float> scores) const {
+    const int64_t plane = mask_shape_.plane();
+    std::vector<uint8_t> classes(static_cast<size_t>(plane));
+    for (int64_t i = 0; i < plane; ++i) {
+      for (int64_t c = 1; c < mask_shape_.channels(); ++c) {
+        if (scores[c * plane + i] > scores[classes[i] * plane + i]) {
+          classes[i] = static_cast<uint8_t>(c);
+        }
+      }
+    }
+    return classes;
+  }
 
   // The softmax of the scores; the largest is subtracted so that no power overflows.
   std::vector<Likely> LikeliestOf(std::span<const float> scores) const {
@@ -120,6 +155,8 @@ class Predictor {
   const int top_;
   int output_ = 0;  // index among the network's outputs
   bool of_classes_ = false;
+  std::optional<PictureFolder> masks_;
+  Shape mask_shape_;  // classes, height, width
   std::unique_ptr<RunningModel> model_;
   ImageTarget target_;
   std::vector<std::string> class_names_;
@@ -133,6 +170,11 @@ Status PredictImages(const StoredModel& model, const PredictRequest& request,
       const InputImages images,
       InputImages::Find(request.inputs, "; to continue a text with a language model use --prompt"));
   KUMO_ASSIGN_OR_RETURN(const auto predictor, Predictor::Make(model, NumberType::kUint8, request));
+  if (!request.masks.empty()) {
+    KUMO_ASSIGN_OR_RETURN(PictureFolder folder,
+                          PictureFolder::Open("--masks", request.masks, images));
+    predictor->WriteMasksTo(std::move(folder));
+  }
   predictions->skips_damaged = model.experiment.data.damaged == DamagedImages::kSkip;
   const auto add_damaged = [predictions](std::string line) {
     LOG(WARNING) << line;
@@ -159,6 +201,9 @@ Status PredictImages(const StoredModel& model, const PredictRequest& request,
 // Files of the job's reader, one sample per line.
 Status PredictLines(const StoredModel& model, const PredictRequest& request,
                     Predictions* predictions) {
+  if (!request.masks.empty()) {
+    return InvalidArgument("--masks: the network takes no images");
+  }
   const Experiment::Data& data = model.experiment.data;
   ReaderRequest read;
   read.image_stream = data.ctf_features;

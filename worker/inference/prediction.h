@@ -17,6 +17,8 @@ struct PredictRequest {
   std::vector<std::string> inputs;
   int top = 5;              // classes per sample
   std::string output = "";  // output of the network; "": the first one
+  // Folder for the masks of images, whose network tells the class of each pixel; "": none.
+  std::string masks = "";
 };
 
 struct Likely {
@@ -28,6 +30,7 @@ struct Prediction {
   std::string file;  // with ":" and the number (from 1) if the file holds several samples
   std::vector<Likely> classes;      // likeliest first; ties by the smaller number
   std::vector<float> numbers = {};  // of an output that is no scores of classes
+  std::string mask = "";            // file of the mask, in place of numbers; "": none
 };
 
 struct Predictions {
@@ -41,7 +44,11 @@ struct Predictions {
 // to grey or colour, as data.image_size and data.shorter_side specify for evaluation. A damaged
 // image has no prediction, and is logged and listed.
 //
-// InvalidArgument if there is no image, the network takes none, or it has no such output; DataLoss
+// A mask has the size of the network's output: PNG with the number of each pixel's class, whose
+// scores are the largest, as an index of a palette.
+//
+// InvalidArgument if there is no image, the network takes none, or it has no such output, or masks
+// are asked for and its output is none; DataLoss
 // if an archive is damaged; otherwise the errors of CheckShorterSide, OpenStoredModel, NetworkOf,
 // DataOf and of the device.
 Result<Predictions> Predict(const ModelName& name, const PredictRequest& request);

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <utility>
+#include <vector>
 
 #include "common/base/json.h"
 #include "common/base/printable.h"
+#include "common/base/text_table.h"
 #include "worker/inference/prediction.h"
 
 namespace kumo {
@@ -20,8 +22,22 @@ std::string Title(const Likely& likely) {
   return likely.name.empty() ? number : number + " " + Printable(likely.name);
 }
 
+bool OfMasks(const Predictions& predictions) {
+  return !predictions.samples.empty() && !predictions.samples[0].mask.empty();
+}
+
 bool OfNumbers(const Predictions& predictions) {
   return !predictions.samples.empty() && predictions.samples[0].classes.empty();
+}
+
+// Each image's name and its mask's.
+std::string TableOfMasks(const Predictions& predictions) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Prediction& sample : predictions.samples) {
+    rows.push_back({Printable(sample.file), Printable(sample.mask)});
+  }
+  const TextColumn header[] = {{"sample", /*right=*/false}, {"mask", /*right=*/false}};
+  return FormatTextTable(header, rows, 0);
 }
 
 // Each sample's name and numbers.
@@ -42,6 +58,7 @@ std::string TableOfNumbers(const Predictions& predictions) {
 // Each sample's name once, in the line of its likeliest class.
 std::string Table(const Predictions& predictions) {
   if (predictions.samples.empty()) return "";
+  if (OfMasks(predictions)) return TableOfMasks(predictions);
   if (OfNumbers(predictions)) return TableOfNumbers(predictions);
   constexpr size_t kGap = 2;
   size_t file_width = sizeof "sample" - 1;
@@ -80,7 +97,9 @@ std::string Json(const Predictions& predictions) {
     }
     JsonFields fields;
     fields.Add("file", sample.file);
-    if (OfNumbers(predictions)) {
+    if (OfMasks(predictions)) {
+      samples.Add(fields.Add("mask", sample.mask));
+    } else if (OfNumbers(predictions)) {
       JsonArray numbers;
       for (const float number : sample.numbers) numbers.Add(static_cast<double>(number));
       samples.Add(fields.Add("numbers", numbers));
@@ -117,7 +136,16 @@ std::string CsvOfNumbers(const Predictions& predictions) {
   return text;
 }
 
+std::string CsvOfMasks(const Predictions& predictions) {
+  std::string text = "file,mask\r\n";
+  for (const Prediction& sample : predictions.samples) {
+    text += CsvField(sample.file) + "," + CsvField(sample.mask) + "\r\n";
+  }
+  return text;
+}
+
 std::string Csv(const Predictions& predictions) {
+  if (OfMasks(predictions)) return CsvOfMasks(predictions);
   if (OfNumbers(predictions)) return CsvOfNumbers(predictions);
   std::string text = "file,rank,class,name,probability\r\n";
   for (const Prediction& sample : predictions.samples) {
