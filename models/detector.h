@@ -21,7 +21,7 @@ class Detector {
   // None if the network is no detector. `net` must outlive it.
   static std::optional<Detector> Of(Net* net);
 
-  // Detections of the first `samples` samples of the minibatch that was evaluated last, in pixels
+  // Detections of the first `samples` samples of the minibatch that was computed last, in pixels
   // of the network's input. The errors of Net::LossInputs.
   Result<std::vector<std::vector<Detection>>> Detect(int samples, const DetectionRule& rule);
   // Likewise, of each sample of the batch, beside its objects. fields: of the samples, with the

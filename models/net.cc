@@ -323,6 +323,12 @@ void Net::Evaluate() {
   backend_->SetPlace(nullptr);
 }
 
+void Net::Forward() {
+  CHECK(bound_) << "Forward before Bind";
+  execution_->Forward({batch_, false});
+  backend_->SetPlace(nullptr);
+}
+
 Status Net::Predict(int output, std::span<float> numbers) {
   CHECK(bound_) << "Predict before Bind";
   CHECK_EQ(std::ssize(numbers), batch_ * output_shape(output).size());

@@ -81,8 +81,10 @@ class Net {
   // Ranges of tensors() whose gradients are computed together, in the order of computation: the
   // last layer's first.
   const std::vector<Range>& gradient_stages() const { return execution_->stages(); }
-  // Forward pass as in use: no dropout, running statistics; only the sums change.
+  // Forward pass as in use: no dropout, running statistics; of the rest only the sums change.
   void Evaluate();
+  // The same pass for LossInputs alone: the sums do not change.
+  void Forward();
   // Outputs of a sample, for people; scores are classes x positions.
   const std::vector<Output>& outputs() const { return graph_.outputs; }
   const Shape& output_shape(int output) const {
@@ -91,8 +93,8 @@ class Net {
   // Forward pass as in use, which reads an output: batch x output_shape(output), sample by sample.
   // Returns the backend's failure. Loaded targets are ignored. Requires a span of that length.
   Status Predict(int output, std::span<float> numbers);
-  // The inputs of the last loss for the loaded minibatch, after Train or Evaluate: of each, batch x
-  // its shape. Waits for them. Returns the backend's failure.
+  // The inputs of the last loss for the loaded minibatch, after Train, Evaluate or Forward: of
+  // each, batch x its shape. Waits for them. Returns the backend's failure.
   Result<std::vector<std::vector<float>>> LossInputs();
   // The last loss, if the network is a detector; else null.
   const MultiboxSpec* detector() const { return graph_.detector(); }

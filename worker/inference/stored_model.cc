@@ -213,7 +213,7 @@ Result<std::vector<std::vector<Detection>>> RunningModel::Detect(int batch, int 
                                                                  const DetectionRule& rule) {
   CHECK(detector_) << net_->name() << " is no detector";
   KUMO_RETURN_IF_ERROR(Load(batch, input));
-  net_->Evaluate();
+  net_->Forward();
   return detector_->Detect(samples, rule);
 }
 

@@ -60,6 +60,10 @@ void FinishRows(const float* bias, int64_t rows, int64_t columns, int64_t lanes,
 // The matrix is transposed in blocks of 16 x 16, so that both sides stay in whole cache lines.
 void Transpose(const float* from, int64_t rows, int64_t columns, int64_t lanes, float* to) {
   constexpr int64_t kBlock = 16;
+  if (lanes == 1) {
+    __builtin_memcpy(to, from, static_cast<size_t>(columns) * sizeof(float));
+    return;
+  }
   for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
     const int64_t width = columns - c0 < kBlock ? columns - c0 : kBlock;
     for (int64_t r0 = 0; r0 < lanes; r0 += kBlock) {
