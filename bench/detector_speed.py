@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed of SSD300 on a CPU beside PyTorch: a training step of 8 images, and detection of one image.
 
-  bench/detector_speed.py [--work slim,vgg16] [--threads 1,2] [--repeats 3] [--data DIR]
+  bench/detector_speed.py [--work slim,vgg16] [--threads 1,2] [--repeats 3] [--data DIR] [--without-avx512]
 
 vgg16 is torchvision's ssd300_vgg16 (no downloads) and models/zoo/voc_ssd300; slim has a quarter of the
 channels: models/zoo/voc_ssd300_slim, in PyTorch layer by layer, with torchvision's loss. PyTorch runs as it
@@ -38,6 +38,8 @@ class Kumo:
         self.sets = [f"data.directory={arguments.data}", "data.train_images=voc/bccd.tar.gz:trainval",
                      "data.validation_images=voc/bccd.tar.gz:test", f"data.classes={CLASSES}",
                      f"sync.minibatch={BATCH}", "sync.mode=gradient", "sync.overlap=0", f"output.directory={self.folder}"]
+        if arguments.without_avx512:
+            self.sets.append("network.instruction_set=x86-64-v3")
         self.images = folder / "images"
         if not self.images.exists():
             self.unpack(arguments.data)
@@ -205,7 +207,10 @@ def main():
     options.add_argument("--repeats", type=int, default=3)
     options.add_argument("--seconds", type=float, default=5, help="of a training measurement (default 5)")
     options.add_argument("--data", default=os.environ.get("KUMO_DATA"), help="default: KUMO_DATA")
+    options.add_argument("--without-avx512", action="store_true", help="both sides use AVX2 at most")
     arguments = options.parse_args()
+    if arguments.without_avx512:
+        os.environ |= {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
     try:
         import numpy
         import torch
@@ -215,8 +220,11 @@ def main():
     if not arguments.data:
         sys.exit("name the folder of the data with --data or KUMO_DATA")
     torch.set_flush_denormal(True)
+    if arguments.without_avx512:
+        import torch._inductor.config
+        torch._inductor.config.cpp.simdlen = 256
     print(f"PyTorch {torch.__version__}, torchvision {torchvision.__version__}; milliseconds, median; "
-          "Kumo's speed by PyTorch's, median and range")
+          "Kumo's speed by PyTorch's, median and range" + (", AVX2 at most" if arguments.without_avx512 else ""))
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for work in arguments.work.split(","):

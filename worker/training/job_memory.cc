@@ -118,12 +118,29 @@ void AddNotesOnDetector(const Experiment& experiment, std::vector<std::string>* 
       "on Pascal VOC: raise them, or lower schedule.learning_rate");
 }
 
+constexpr int kShortBlock = 100;  // minibatches: a tenth of the memory of Adam's squares (beta2)
+
+// An optimiser whose means begin anew too often.
+void AddNoteOnLocalState(const Experiment& experiment, std::vector<std::string>* notes) {
+  const OptimiserTraits& optimiser = TraitsOf(experiment.optimiser.type);
+  if (experiment.sync.mode != SyncMode::kBlock || experiment.sync.block >= kShortBlock ||
+      !experiment.block.reset_local_state || !optimiser.corrects_bias) {
+    return;
+  }
+  notes->push_back(
+      "block.reset_local_state = true: each block of " + std::to_string(experiment.sync.block) +
+      " minibatches begins with steps of " + optimiser.name +
+      " that have the full learning rate in every weight, however small its gradient: set it to "
+      "false, or raise sync.block (docs/block_momentum.md)");
+}
+
 // Layers whose result does not depend on their input (other normalisations of a single number are
-// no network: PlanNetwork), and notes on detectors.
+// no network: PlanNetwork), and notes on settings.
 std::vector<std::string> NotesOf(const Experiment& experiment, const Graph& graph,
                                  const MinibatchRoom& room) {
   std::vector<std::string> notes;
   if (graph.detector() != nullptr) AddNotesOnDetector(experiment, &notes);
+  AddNoteOnLocalState(experiment, &notes);
   for (const Node& node : graph.nodes) {
     const auto* const norm = node.As<BatchNormalisationSpec>();
     if (norm == nullptr || norm->frozen || room.least * norm->shape.plane() > 1) continue;

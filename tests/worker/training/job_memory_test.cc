@@ -115,6 +115,22 @@ TEST_F(JobMemoryTest, SettingsThatMakeADetectorWorseThanPublishedAreNoted) {
   EXPECT_THAT(notes("voc_ssd300", 16, "vgg16.npz"), testing::IsEmpty());
 }
 
+TEST_F(JobMemoryTest, MeansThatBeginAnewInShortBlocksAreNoted) {
+  const auto notes = [&](OptimiserType type, bool resets, int block) {
+    Experiment e = Block();
+    e.optimiser.type = type;
+    e.block.reset_local_state = resets;
+    e.sync.block = block;
+    return Memory(e).notes;
+  };
+  EXPECT_THAT(
+      notes(OptimiserType::kAdamW, true, 8),
+      testing::ElementsAre(AllOf(HasSubstr("block.reset_local_state"), HasSubstr("adamw"))));
+  EXPECT_THAT(notes(OptimiserType::kAdamW, false, 8), testing::IsEmpty());
+  EXPECT_THAT(notes(OptimiserType::kAdamW, true, 100), testing::IsEmpty());
+  EXPECT_THAT(notes(OptimiserType::kMomentum, true, 8), testing::IsEmpty());
+}
+
 TEST_F(JobMemoryTest, DataThatAllWorkersMapIsNotAWorkers) {
   PosixFileSystem files;
   DigitSetOptions digits;
