@@ -33,9 +33,20 @@ constexpr int kDeepest = 16;  // parentheses
 
 bool IsOfName(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
+// '.', '-' and '/' are of no expression that is right: an error then shows all of it.
 bool IsOfExpression(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0 ||
-         std::string_view("+*() \t").find(c) != std::string_view::npos;
+         std::string_view("+*() \t.-/").find(c) != std::string_view::npos;
+}
+
+// From the first character of a number to its end: "12", "1.5e+06".
+size_t EndOfNumber(std::string_view text, size_t at) {
+  for (; at < text.size(); ++at) {
+    const bool is_sign =
+        (text[at] == '+' || text[at] == '-') && (text[at - 1] == 'e' || text[at - 1] == 'E');
+    if (!IsOfName(text[at]) && text[at] != '.' && !is_sign) break;
+  }
+  return at;
 }
 
 const NumberWord* Find(std::string_view word) {
@@ -49,8 +60,8 @@ bool IsField(std::string_view text, size_t end) {
   return next != text.npos && (text[next] == ':' || text[next] == '{');
 }
 
-// What makes an expression of its surroundings: a word that is a value, or an operator; outside of
-// comments and strings.
+// Place in an expression: of a word that is a value, or of an operator. Comments and strings have
+// none.
 struct ExpressionPlace {
   const NumberWord* word = nullptr;  // null: an operator
   size_t begin = 0;
@@ -64,6 +75,8 @@ std::optional<ExpressionPlace> NextPlace(std::string_view text, size_t at) {
     } else if (c == '"' || c == '\'') {
       for (++at; at < text.size() && text[at] != c; ++at) at += text[at] == '\\' ? 1 : 0;
       ++at;
+    } else if (c == '.' || std::isdigit(static_cast<unsigned char>(c)) != 0) {
+      at = EndOfNumber(text, at + 1);
     } else if (IsOfName(c)) {
       size_t end = at;
       while (end < text.size() && IsOfName(text[end])) ++end;

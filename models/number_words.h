@@ -6,6 +6,7 @@
 //
 // Where a file has a number, such a word may stand, or a sum or product of words and numbers, as
 // the scores of a detector with four boxes a position and a background: outputs: 4 * (classes + 1).
+// They have whole numbers alone.
 //
 // Pure functions; thread-safe.
 #pragma once

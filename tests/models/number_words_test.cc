@@ -31,17 +31,34 @@ TEST(NumberWords, AnExpressionBecomesANumberInItsPlace) {
 TEST(NumberWords, NamesStringsAndCommentsStay) {
   for (const std::string text :
        {"classes: 3", "classes { x: 1 }", "name: 'classes' # 4 * classes", "a: classes_of",
-        "name: \"\\\"classes\" b: 2", "vocabulary  : 4", "name: '2 * 3' # (1 + 2)"}) {
+        "name: \"\\\"classes\" b: 2", "vocabulary  : 4", "name: '2 * 3' # (1 + 2)",
+        "a: 1e+06 b: 1.5e-2 c: -.5 d: 0x1F e: 2.5E+3f"}) {
     EXPECT_EQ(Made(text), text);
   }
 }
 
 TEST(NumberWords, WrongExpressionsAreNamedWithTheirLine) {
-  for (const std::string wrong :
-       {"4 * (classes", "classes + ", "4 classes", "classes classes", "(classes)) ",
-        "classes * * 2", "99999999999 * classes", "2000000000 * classes",
-        "classes * 99999999999999999999", "4 * (class + 1)", "(", "2 +", "+ 2", "classes pad",
-        "pad classes"}) {
+  for (const std::string wrong : {"4 * (classes",
+                                  "classes + ",
+                                  "4 classes",
+                                  "classes classes",
+                                  "(classes)) ",
+                                  "classes * * 2",
+                                  "99999999999 * classes",
+                                  "2000000000 * classes",
+                                  "classes * 99999999999999999999",
+                                  "4 * (class + 1)",
+                                  "(",
+                                  "2 +",
+                                  "+ 2",
+                                  "classes pad",
+                                  "pad classes",
+                                  "1.5 + 2",
+                                  "-2 + 3",
+                                  "0.5 * classes",
+                                  "classes - 1",
+                                  "classes / 2",
+                                  "classes * 1e+2"}) {
     EXPECT_THAT(Made("a: 1\noutputs: " + wrong + "\n"), HasSubstr("n:2: \"")) << wrong;
   }
   const std::string deep(1000, '(');
