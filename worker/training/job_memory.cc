@@ -54,7 +54,7 @@ void AddMinibatches(const char* what, const char* setting, const MinibatchRoom& 
 Result<int64_t> NetBytes(const model::Network& network, const Experiment& experiment,
                          const Fields& fields, int max_batch) {
   CountedMemory counted;
-  const std::unique_ptr<Backend> backend = MakeCpuBackendIn(&counted);
+  const std::unique_ptr<Backend> backend = MakeCpuBackendIn(&counted, experiment.network.threads);
   KUMO_ASSIGN_OR_RETURN(const auto net, Net::Make(network, max_batch, backend.get()));
   KUMO_RETURN_IF_ERROR(BindInputs(experiment.data.reader, fields, {}, net.get())
                            .WithContext(experiment.network.file));
@@ -118,13 +118,13 @@ void AddNotesOnDetector(const Experiment& experiment, std::vector<std::string>* 
       "on Pascal VOC: raise them, or lower schedule.learning_rate");
 }
 
-constexpr int kShortBlock = 100;  // minibatches: a tenth of the memory of Adam's squares (beta2)
-
-// An optimiser whose means begin anew too often.
+// Adam whose means begin anew in less than a tenth of the steps that its squares are means of.
 void AddNoteOnLocalState(const Experiment& experiment, std::vector<std::string>* notes) {
   const OptimiserTraits& optimiser = TraitsOf(experiment.optimiser.type);
-  if (experiment.sync.mode != SyncMode::kBlock || experiment.sync.block >= kShortBlock ||
-      !experiment.block.reset_local_state || !optimiser.corrects_bias) {
+  const bool is_adam = optimiser.corrects_bias && !optimiser.steps_matrices;
+  const double enough = 0.1 / (1 - static_cast<double>(experiment.optimiser.beta2));
+  if (experiment.sync.mode != SyncMode::kBlock || experiment.sync.block >= enough ||
+      !experiment.block.reset_local_state || !is_adam) {
     return;
   }
   notes->push_back(

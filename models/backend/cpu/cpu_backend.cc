@@ -27,10 +27,12 @@ constexpr std::chrono::microseconds kAwake{100};
 
 class CpuBackend final : public Backend {
  public:
-  // elsewhere: where the arrays are; null: in host_.
+  CpuBackend(int threads, Isa isa)
+      : engine_{isa, KUMO_AT_ISA(isa, kElementwise), ThreadPool(threads - 1, kAwake), host_,
+                threads} {}
+  // Whose arrays are `elsewhere`, and whose threads are not started.
   CpuBackend(int threads, Isa isa, DeviceMemory* elsewhere)
-      : engine_{isa, KUMO_AT_ISA(isa, kElementwise), ThreadPool(threads - 1, kAwake),
-                elsewhere != nullptr ? *elsewhere : host_} {}
+      : engine_{isa, KUMO_AT_ISA(isa, kElementwise), ThreadPool(0), *elsewhere, threads} {}
 
   std::string name() const override { return "cpu"; }
 
@@ -218,11 +220,12 @@ class CpuBackend final : public Backend {
 
 std::unique_ptr<Backend> MakeCpuBackend(int threads, Isa isa) {
   CHECK_GE(threads, 1);
-  return std::make_unique<CpuBackend>(threads, isa, nullptr);
+  return std::make_unique<CpuBackend>(threads, isa);
 }
 
-std::unique_ptr<Backend> MakeCpuBackendIn(DeviceMemory* memory) {
-  return std::make_unique<CpuBackend>(1, DetectIsa(), memory);
+std::unique_ptr<Backend> MakeCpuBackendIn(DeviceMemory* memory, int threads) {
+  CHECK_GE(threads, 1);
+  return std::make_unique<CpuBackend>(threads, DetectIsa(), memory);
 }
 
 }  // namespace kumo

@@ -21,8 +21,9 @@ std::unique_ptr<Backend> MakeCpuBackend(int threads, Isa isa = DetectIsa());
 // must have. Internal if the library has computed with another level already.
 Status LimitProducts(Isa isa);
 
-// A backend whose arrays are in `memory`, which is borrowed for life: to make a net where it is
-// only counted what that takes (host_memory.h). Nothing may be run on it.
-std::unique_ptr<Backend> MakeCpuBackendIn(DeviceMemory* memory);
+// A backend of so many threads, of which none is started, whose arrays are in `memory`, which is
+// borrowed for life: to make a net where it is only counted what that takes (host_memory.h).
+// Nothing may be run on it.
+std::unique_ptr<Backend> MakeCpuBackendIn(DeviceMemory* memory, int threads = 1);
 
 }  // namespace kumo

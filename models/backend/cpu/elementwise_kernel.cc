@@ -57,7 +57,7 @@ void FinishRows(const float* bias, int64_t rows, int64_t columns, int64_t lanes,
   }
 }
 
-// The matrix is transposed in blocks of 16 x 16, so that both sides stay in whole cache lines.
+// In blocks of 16 x 16, so that both sides stay in whole cache lines; a single row is a copy.
 void Transpose(const float* from, int64_t rows, int64_t columns, int64_t lanes, float* to) {
   constexpr int64_t kBlock = 16;
   if (lanes == 1) {

@@ -24,6 +24,8 @@ struct Engine {
   const ElementwiseKernels& elementwise;
   ThreadPool pool;
   DeviceMemory& memory;
+  // That compute, the caller among them; more than there are where nothing is run.
+  int planned_threads;
   StepParameters step = {};
   float gradient_factor = 1;  // see ArenaArithmetic::MeasureGradients
   // One temporary array for all ops, which run one after the other: its content is valid until an
@@ -43,7 +45,7 @@ struct Engine {
     return scratch.data();
   }
 
-  int threads() const { return pool.threads() + 1; }
+  int threads() const { return planned_threads; }
   // body(i) for i in [0, n) on all threads; the work of i must not depend on the thread.
   template <typename Body>
   void Parallel(int64_t n, const Body& body) {

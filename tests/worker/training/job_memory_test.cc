@@ -47,6 +47,20 @@ TEST_F(JobMemoryTest, WhatIsCountedForANetIsWhatItTakes) {
   }
 }
 
+// Each thread has a block of a convolution's columns for itself.
+TEST_F(JobMemoryTest, MoreThreadsTakeMoreForANet) {
+  const model::Network network =
+      *LoadNetwork(std::string(KUMO_ZOO) + "/cifar_resnet20.pbtxt", {.classes = 10});
+  int64_t last = 0;
+  for (const int threads : {1, 2, 16}) {
+    CountedMemory counted;
+    const auto counting = MakeCpuBackendIn(&counted, threads);
+    ASSERT_TRUE(Net::Make(network, 64, counting.get()).ok());
+    EXPECT_GT(counted.bytes(), last) << threads;
+    last = counted.bytes();
+  }
+}
+
 TEST_F(JobMemoryTest, MinibatchesAreNeverLargerThanTheDataGive) {
   Experiment e = Block();  // 90 samples, two partitions
   e.sync.minibatch = 7;
@@ -127,7 +141,7 @@ TEST_F(JobMemoryTest, MeansThatBeginAnewInShortBlocksAreNoted) {
       notes(OptimiserType::kAdamW, true, 8),
       testing::ElementsAre(AllOf(HasSubstr("block.reset_local_state"), HasSubstr("adamw"))));
   EXPECT_THAT(notes(OptimiserType::kAdamW, false, 8), testing::IsEmpty());
-  EXPECT_THAT(notes(OptimiserType::kAdamW, true, 100), testing::IsEmpty());
+  EXPECT_THAT(notes(OptimiserType::kAdamW, true, 101), testing::IsEmpty());
   EXPECT_THAT(notes(OptimiserType::kMomentum, true, 8), testing::IsEmpty());
 }
 
