@@ -201,7 +201,7 @@ KUMO_ALWAYS_INLINE bool InsideTogether(const WinogradTile& tile, int64_t columns
   return tile.row >= 0 && tile.row + rows <= tile.height && tile.column >= 0 &&
          tile.column + columns <= tile.width;
 }
-// Those of one row of a part of a plane that are in the plane: from `begin` to `end`.
+// Columns [begin, end), counted from tile.column, that a row of positions shares with the plane.
 struct Columns {
   int64_t begin;
   int64_t end;

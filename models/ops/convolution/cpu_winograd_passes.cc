@@ -138,7 +138,8 @@ void WinogradProduct::Run(int batch, const Weights& weights, const float* source
   const Arrays arrays{batch, packed, source, bias, result};
   Pack(weights, packed);
   const std::vector<Range> blocks = columns_.Blocks(batch);
-  // As many blocks as are the same number for each thread; all threads share each of the others.
+  // Threads take whole blocks while there is one for each of them, and share each block of the
+  // rest.
   const int64_t whole = std::ssize(blocks) / engine_.threads() * engine_.threads();
   std::atomic<int64_t> next{0};
   engine_.Parallel(whole == 0 ? 0 : engine_.threads(), [&](int64_t thread) {

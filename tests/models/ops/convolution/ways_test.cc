@@ -52,9 +52,10 @@ TEST(ConvolutionWaysTest, TheShapeTellsTheWay) {
 // A convolution of 3x3 over `channels`, padded with zeros.
 class ThreeByThree {
  public:
-  ThreeByThree(int64_t channels, int64_t size, int outputs, int threads, Isa isa = DetectIsa())
+  ThreeByThree(int64_t channels, int64_t size, int outputs, int threads, Isa isa = DetectIsa(),
+               int pad = 1)
       : text_("name: \"l\" convolution { outputs: " + std::to_string(outputs) +
-              " kernel: 3 pad: 1 no_bias: true }"),
+              " kernel: 3 pad: " + std::to_string(pad) + " no_bias: true }"),
         shape_{channels, size, size},
         outputs_(outputs),
         layer_({"", shape_, text_.c_str()},
@@ -158,29 +159,43 @@ TEST(ConvolutionWaysTest, FewSamplesOfLargePlanesHaveTheBitsThatTheyHaveAmongMan
   }
 }
 
-// One alone has no padding, unless another layer needs it.
+// One alone has no padding, unless another layer needs it. Rows of 7, 10 and 19 tiles: its tiles
+// are transformed 4, 8 or 16 at a time, those at the border and the last ones of a row among them.
 TEST(ConvolutionWaysTest, OneSampleOfManyChannelsHasTheBitsThatItHasAmongMany) {
-  constexpr int64_t kSize = 27;
-  constexpr int64_t kChannels = 96;
-  constexpr int64_t kSample = kChannels * kSize * kSize;
-  ASSERT_TRUE(cpu::PaysByWinograd(Spec({kChannels, kSize, kSize}, kChannels, 3, 1, 1), 1, 1));
-  for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
-    if (isa > DetectIsa()) continue;
-    ThreeByThree many(kChannels, kSize, kChannels, 1, isa);
-    ThreeByThree one(kChannels, kSize, kChannels, 1, isa);
-    const std::vector<float> x = many.RandomInput(3);
-    const std::vector<float> first(x.begin(), x.begin() + kSample);
-    const std::vector<float> y = many.layer().Forward(x, 3, true);
-    EXPECT_EQ(one.layer().Forward(first, 1, true), std::vector(y.begin(), y.begin() + kSample));
-    std::vector<float> grad = x;
-    std::fill(grad.begin() + kSample, grad.end(), 0.0f);
-    const std::vector<float> input_gradient = many.layer().Backward(grad, 3);
-    EXPECT_EQ(one.layer().Backward(first, 1),
-              std::vector(input_gradient.begin(), input_gradient.begin() + kSample));
-    const std::vector<float>& expected = many.layer().gradients()[0];
-    const std::vector<float>& gradient = one.layer().gradients()[0];
-    for (size_t i = 0; i < gradient.size(); ++i) {
-      ASSERT_NEAR(gradient[i], expected[i], kRounding * kSize * kSize) << i;
+  struct Case {
+    int64_t size;
+    int pad, threads;
+  };
+  constexpr int kChannels = 48;
+  for (const auto& [size, pad, threads] :
+       {Case{27, 1, 1}, {38, 1, 3}, {75, 1, 1}, {75, 0, 3}, {38, 2, 1}, {11, 2, 1}}) {
+    const int64_t out = size + 2 * pad - 2;
+    const int64_t sample = kChannels * size * size, out_sample = kChannels * out * out;
+    ASSERT_TRUE(cpu::PaysByWinograd(Spec({kChannels, size, size}, kChannels, 3, 1, pad), 1, 1));
+    for (const Isa isa : {Isa::kBaseline, Isa::kV3, Isa::kV4}) {
+      if (isa > DetectIsa()) continue;
+      const std::string which = std::to_string(size) + ", pad " + std::to_string(pad);
+      ThreeByThree many(kChannels, size, kChannels, 1, isa, pad);
+      ThreeByThree one(kChannels, size, kChannels, threads, isa, pad);
+      const std::vector<float> x = many.RandomInput(3);
+      const std::vector<float> first(x.begin(), x.begin() + sample);
+      const std::vector<float> y = many.layer().Forward(x, 3, true);
+      const std::vector<float> first_y(y.begin(), y.begin() + out_sample);
+      EXPECT_TRUE(one.layer().Forward(first, 1, true) == first_y) << which;
+      std::vector<float> grad = y;
+      std::fill(grad.begin() + out_sample, grad.end(), 0.0f);
+      const std::vector<float> input_gradient = many.layer().Backward(grad, 3);
+      EXPECT_TRUE(one.layer().Backward(first_y, 1) ==
+                  std::vector(input_gradient.begin(), input_gradient.begin() + sample))
+          << which;
+      const std::vector<float>& expected = many.layer().gradients()[0];
+      const std::vector<float>& gradient = one.layer().gradients()[0];
+      const double largest = std::abs(
+          *std::ranges::max_element(first_y, {}, [](float number) { return std::abs(number); }));
+      for (size_t i = 0; i < gradient.size(); ++i) {
+        ASSERT_NEAR(gradient[i], expected[i], kRounding * largest * static_cast<double>(out * out))
+            << which << ", " << i;
+      }
     }
   }
 }
@@ -229,8 +244,7 @@ TEST(ConvolutionWaysTest, FewSamplesHaveTheSameResultsUpToRounding) {
   EXPECT_FALSE(std::equal(few.begin(), few.end(), y.begin()));
 }
 
-// Its 12 blocks of columns are whole blocks for each of 3 threads, none for 16; of 5 threads each
-// takes 2, and all share the others.
+// Of its 12 blocks of columns 3 threads take all as whole blocks, 16 none, and 5 threads 10.
 TEST(ConvolutionWaysTest, ThreadsShareTheWorkWithoutAnotherBit) {
   ThreeByThree alone(20, 14, 18, 1);
   const std::vector<float> x = alone.RandomInput(33);
