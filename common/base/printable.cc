@@ -27,6 +27,11 @@ std::string Printable(std::string_view text, size_t longest) {
   return cut ? printable + "..." : printable;
 }
 
+std::string NameOrNumber(std::span<const std::string> names, int64_t number, size_t longest) {
+  const bool named = number >= 0 && number < std::ssize(names) && !names[number].empty();
+  return named ? Printable(names[number], longest) : std::to_string(number);
+}
+
 std::string CutInTheMiddle(std::string_view text, size_t longest) {
   if (text.size() <= longest) return std::string(text);
   const std::string between = "... (" + std::to_string(text.size()) + " bytes) ...";

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,9 @@ namespace kumo {
 // replaced by '?', and truncated with "..." after `longest` bytes (at least 3). UTF-8 characters
 // stay whole.
 std::string Printable(std::string_view text, size_t longest = 200);
+
+// Returns the name with this number, printable, or the number itself if there is no name.
+std::string NameOrNumber(std::span<const std::string> names, int64_t number, size_t longest = 200);
 
 // Returns `text`; if it exceeds `longest` bytes (at least 100), its start and end with the length
 // between them: "key = aaa... (1048582 bytes) ...aaa: must be ...". UTF-8 characters stay whole.

@@ -36,9 +36,9 @@ struct ThreadPool::Queue {
   explicit Queue(std::chrono::microseconds time) : awake(time) {}
 
   const std::chrono::microseconds awake;
-  // Whether there are tasks, or closed is true: threads that are awake look at it without the
+  // Whether there are tasks, or closed is true: threads that are awake read it without the
   // mutex.
-  std::atomic<bool> is_awaited{false};
+  std::atomic<bool> has_work{false};
   Mutex mutex;
   CondVar changed;  // a task was added, or closed became true
   CondVar drained;  // the last thread ended
@@ -48,7 +48,7 @@ struct ThreadPool::Queue {
 
   void Close() KUMO_REQUIRES(mutex) {
     closed = true;
-    is_awaited.store(true, std::memory_order_relaxed);
+    has_work.store(true, std::memory_order_relaxed);
     changed.NotifyAll();
   }
 
@@ -56,7 +56,7 @@ struct ThreadPool::Queue {
   void Run() KUMO_EXCLUDES(mutex) {
     while (true) {
       std::function<void()> task;
-      IsDoneWithin(awake, [&] { return is_awaited.load(std::memory_order_relaxed); });
+      IsDoneWithin(awake, [&] { return has_work.load(std::memory_order_relaxed); });
       {
         MutexLock lock(mutex);
         while (tasks.empty() && !closed) changed.Wait(mutex);
@@ -66,7 +66,7 @@ struct ThreadPool::Queue {
         }
         task = std::move(tasks.front());
         tasks.pop_front();
-        is_awaited.store(closed || !tasks.empty(), std::memory_order_relaxed);
+        has_work.store(closed || !tasks.empty(), std::memory_order_relaxed);
       }
       task();
     }
@@ -141,7 +141,7 @@ bool ThreadPool::Submit(std::function<void()> task) {
     if (queue_->closed) return false;
     if (!threads_.empty()) {
       queue_->tasks.push_back(std::move(task));
-      queue_->is_awaited.store(true, std::memory_order_relaxed);
+      queue_->has_work.store(true, std::memory_order_relaxed);
       task = nullptr;
     }
   }

@@ -123,17 +123,16 @@ std::vector<MetricFigure> MetricList::FiguresOfClasses(
     const MetricSums& sums, std::span<const std::string> class_names) const {
   std::vector<MetricFigure> figures;
   const std::vector<int32_t> classes = sums.detections.Classes();
-  if (std::ssize(classes) > kMostClassFigures) return figures;
-  for (const Metric& metric : metrics()) {
-    if (metric.formula != MetricFormula::kAveragePrecision) continue;
-    for (const int32_t number : classes) {
-      const std::string name = number >= 0 && number < std::ssize(class_names)
-                                   ? Printable(class_names[number], kLongestName)
-                                   : std::to_string(number);
-      figures.push_back(
-          {metric.name + "/" + name,
-           sums.detections.AveragePrecision(number, PrecisionFormula::kArea).value_or(0)});
-    }
+  const auto metric =
+      std::ranges::find(metrics(), MetricFormula::kAveragePrecision, &Metric::formula);
+  if (metric == metrics().end() || std::ssize(classes) > kMostClassFigures) return figures;
+  std::set<std::string> used;
+  for (const int32_t number : classes) {
+    std::string name = NameOrNumber(class_names, number, kLongestName);
+    if (!used.insert(name).second) name = std::to_string(number);
+    figures.push_back(
+        {metric->name + "/" + name,
+         sums.detections.AveragePrecision(number, PrecisionFormula::kArea).value_or(0)});
   }
   return figures;
 }

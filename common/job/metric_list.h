@@ -75,7 +75,7 @@ class MetricList {
   const Metric* Find(std::string_view name) const;
   // "loss, accuracy"; "none" if there are none.
   std::string Names() const;
-  // Of a precision; none of another metric.
+  // By which a precision is computed; none for other metrics.
   static std::optional<PrecisionFormula> PrecisionOf(const Metric& metric);
   // Names of the metrics that only evaluations have: precisions.
   std::vector<std::string> NamesOfEvaluations() const;
@@ -83,9 +83,9 @@ class MetricList {
   // Sets the sums of precisions from the counts of detections, which go; to be called once all
   // parts of an evaluation were added.
   void Settle(MetricSums* sums) const;
-  // The average precision of each class with objects, from the counts of detections: "map/cat", or
-  // "map/7" of a class without a name, where the list has a mean of that kind. None for more than
-  // kMostClassFigures classes. To be called before Settle.
+  // The average precision of each class with objects, from the counts of detections, if the list
+  // has a kAveragePrecision: "map/cat", or "map/7" of a class without a name of its own. None for
+  // more than kMostClassFigures classes. To be called before Settle.
   std::vector<MetricFigure> FiguresOfClasses(const MetricSums& sums,
                                              std::span<const std::string> class_names) const;
   // Marks the sums of precisions as unknown (NaN), until Settle.

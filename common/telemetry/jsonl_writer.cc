@@ -9,8 +9,6 @@ namespace kumo {
 namespace {
 
 constexpr std::string_view kLineStart = "{\"round\":";
-// Longer than any line of ours.
-constexpr size_t kLongestLine = 256 << 10;
 
 // The round of a line without line end, or -1 if the line is damaged.
 int64_t RoundOf(std::string_view line) {
@@ -42,7 +40,7 @@ class LineFilter {
 
  private:
   void Collect(std::string_view part) {
-    too_long_ = too_long_ || line_.size() + part.size() > kLongestLine;
+    too_long_ = too_long_ || line_.size() + part.size() > kLongestLogLine;
     if (!too_long_) line_ += part;
   }
   bool Keeps(std::string_view line) const {
@@ -59,7 +57,7 @@ class LineFilter {
 template <typename Take>
 Status FilterLines(ReadableFile* log, int64_t last_round, const Take& take) {
   LineFilter filter(last_round);
-  std::vector<char> piece(kLongestLine);
+  std::vector<char> piece(kLongestLogLine);
   for (uint64_t at = 0; at < log->size();) {
     const size_t n = std::min<uint64_t>(piece.size(), log->size() - at);
     KUMO_RETURN_IF_ERROR(log->Read(at, std::as_writable_bytes(std::span(piece).first(n))));

@@ -4,6 +4,7 @@
 // One thread. Write returns when the operating system has the line.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +14,9 @@
 #include "common/base/status.h"
 
 namespace kumo {
+
+// Longer than any line of a log.
+inline constexpr size_t kLongestLogLine = 64 << 10;
 
 class JsonlWriter {
  public:

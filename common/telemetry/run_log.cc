@@ -15,6 +15,7 @@
 
 #include "common/base/json.h"
 #include "common/telemetry/figures.h"
+#include "common/telemetry/jsonl_writer.h"
 
 namespace kumo {
 namespace {
@@ -22,14 +23,12 @@ namespace {
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
-// Longer than any line of a log.
-constexpr size_t kLongestReadLine = 64 << 10;
 // A field that is no figure.
 constexpr std::string_view kWallTime = "wall_time";
 
 // Calls `visit` for each complete line.
 Status ForEachLine(ReadableFile* file, const std::function<void(const std::string&)>& visit) {
-  std::vector<char> piece(kLongestReadLine);
+  std::vector<char> piece(kLongestLogLine);
   std::string line;
   bool too_long = false;
   for (uint64_t at = 0; at < file->size();) {
@@ -40,7 +39,7 @@ Status ForEachLine(ReadableFile* file, const std::function<void(const std::strin
     while (!rest.empty()) {
       const size_t end = rest.find('\n');
       const std::string_view part = rest.substr(0, end);
-      too_long = too_long || line.size() + part.size() > kLongestReadLine;
+      too_long = too_long || line.size() + part.size() > kLongestLogLine;
       if (!too_long) line += part;
       if (end == std::string_view::npos) break;
       if (!too_long) visit(line);

@@ -147,7 +147,8 @@ void RunRecorder::Record(const EpochResult& result) {
 }
 
 void RunRecorder::Record(const EvaluationPicture& picture) {
-  if (!tensorboard_ || !PngSizeOf(picture.png)) return;
+  // Pictures are too large to wait for a disk.
+  if (!tensorboard_ || !tensorboard_->failure().ok() || !PngSizeOf(picture.png)) return;
   tensorboard_->Write(picture.samples, [time = WallTime(), picture](TensorBoardWriter* writer) {
     return writer->WritePicture(time, picture.samples, "validation/objects", picture.png);
   });

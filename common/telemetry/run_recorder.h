@@ -92,7 +92,7 @@ class RunRecorder {
   void Record(const CurvePoint& point);
   // Called at the end of each evaluated epoch.
   void Record(const EpochResult& result);
-  // For TensorBoard. Without effect if it is no PNG.
+  // For TensorBoard. Without effect if it is no PNG, or while records wait for a disk.
   void Record(const EvaluationPicture& picture);
   // The job resumes with other settings.
   void Record(const ContinuedRun& run);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "common/base/printable.h"
+
 namespace kumo {
 namespace {
 
@@ -89,10 +91,8 @@ void Fill(const Canvas& canvas, const Rectangle& part, const Colour& colour) {
 constexpr int64_t kPlainSide = 250;
 
 std::string LabelOf(const Detection& object, std::span<const std::string> class_names) {
-  const bool named = object.class_index < std::ssize(class_names);
-  const std::string name =
-      named ? class_names[object.class_index] : std::to_string(object.class_index);
-  return name + " " + std::to_string(std::lround(100 * object.score)) + "%";
+  return NameOrNumber(class_names, object.class_index) + " " +
+         std::to_string(std::lround(100 * object.score)) + "%";
 }
 
 }  // namespace

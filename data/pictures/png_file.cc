@@ -43,6 +43,14 @@ Result<std::vector<std::byte>> Encode(int64_t height, int64_t width,
   return std::vector<std::byte>(begin, begin + size);
 }
 
+Status WriteAtomically(const Result<std::vector<std::byte>>& bytes, const std::string& path) {
+  if (!bytes.ok()) return bytes.status().WithContext(path);
+  PosixFileSystem files;
+  KUMO_ASSIGN_OR_RETURN(const auto file, AtomicFile::Create(files, path));
+  KUMO_RETURN_IF_ERROR(file->Append(*bytes));
+  return file->Commit();
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> EncodePng(const Canvas& canvas) {
@@ -61,25 +69,13 @@ Result<std::vector<std::byte>> EncodeMaskPng(int64_t height, int64_t width,
   return Encode(height, width, classes, &palette);
 }
 
-namespace {
-
-Status Write(const Result<std::vector<std::byte>>& bytes, const std::string& path) {
-  if (!bytes.ok()) return bytes.status().WithContext(path);
-  PosixFileSystem files;
-  KUMO_ASSIGN_OR_RETURN(const auto file, AtomicFile::Create(files, path));
-  KUMO_RETURN_IF_ERROR(file->Append(*bytes));
-  return file->Commit();
-}
-
-}  // namespace
-
 Status WritePng(const Canvas& canvas, const std::string& path) {
-  return Write(EncodePng(canvas), path);
+  return WriteAtomically(EncodePng(canvas), path);
 }
 
 Status WriteMaskPng(int64_t height, int64_t width, std::span<const uint8_t> classes,
                     const std::string& path) {
-  return Write(EncodeMaskPng(height, width, classes), path);
+  return WriteAtomically(EncodeMaskPng(height, width, classes), path);
 }
 
 }  // namespace kumo

@@ -299,7 +299,8 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
       partition >= plan->settings().partitions) {
     return InvalidArgument(which);
   }
-  const int64_t samples = plan->EvaluationSamples(validation_samples_, partition).size();
+  const Range slice = plan->EvaluationSamples(validation_samples_, partition);
+  const int64_t samples = slice.size();
   Result<MetricSums> read = ReadEvaluation(header.metrics(), plan->settings().partitions);
   KUMO_RETURN_IF_ERROR(read.status().WithContext(which));
   const MetricSums sums = *std::move(read);
@@ -311,7 +312,9 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
   }
   if (evaluated.is_new && settings_.keeps_versions_twice) held_.Hold(version, partition, newest);
   held_.Answer(from, header, context);
-  if (evaluated.is_new && !header.picture().empty()) {
+  const bool has_picture =
+      slice.begin == 0 && samples > 0 && !metrics_.NamesOfEvaluations().empty();
+  if (evaluated.is_new && has_picture && !header.picture().empty()) {
     context->Do(EvaluationPictureAction{version, plan->SamplesAt(version), header.picture()});
   }
   evaluated.epoch =

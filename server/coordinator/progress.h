@@ -109,7 +109,7 @@ class EpochLedger {
     std::string metric{};
     double min_improvement = 0;
   };
-  // That the network tells apart, with their names where the data have some.
+  // Classes of the network, with their names if the data have some.
   struct Classes {
     int count = 0;
     std::vector<std::string> names{};

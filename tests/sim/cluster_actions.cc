@@ -369,7 +369,8 @@ void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAheadA
 void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const EvaluateAction& evaluate) {
   WorkerProcess& process = *worker;
   After(kEvaluateSlice, worker, [this, &process, evaluate] {
-    return process.session->OnEvaluated(process.trainer->Evaluate(evaluate), Now(process));
+    return process.session->OnEvaluated({.metrics = process.trainer->Evaluate(evaluate)},
+                                        Now(process));
   });
 }
 

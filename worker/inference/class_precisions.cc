@@ -10,10 +10,6 @@
 namespace kumo {
 namespace {
 
-std::string_view NameAmong(std::span<const std::string> names, int32_t number) {
-  return number >= 0 && number < std::ssize(names) ? std::string_view(names[number]) : "";
-}
-
 // Calls take(metric, precision of the class) for each precision.
 template <typename Take>
 void ForEachPrecision(const MetricList& metrics, const DetectionCounts& counts, int32_t number,
@@ -33,8 +29,7 @@ std::string PrecisionsText(const MetricList& metrics, const DetectionCounts& cou
   for (const std::string& name : metrics.NamesOfEvaluations()) header.push_back({name});
   std::vector<std::vector<std::string>> rows;
   for (const int32_t number : counts.Classes()) {
-    const std::string_view name = NameAmong(names, number);
-    rows.push_back({name.empty() ? std::to_string(number) : Printable(name, kShownName)});
+    rows.push_back({NameOrNumber(names, number, kShownName)});
     ForEachPrecision(metrics, counts, number, [&](const Metric&, double precision) {
       rows.back().push_back(FigureText(precision));
     });
@@ -48,9 +43,7 @@ void AddPrecisions(const MetricList& metrics, const DetectionCounts& counts,
   for (const int32_t number : counts.Classes()) {
     JsonFields one;
     one.Add("class", number);
-    if (const std::string_view name = NameAmong(names, number); !name.empty()) {
-      one.Add("name", name);
-    }
+    if (number < std::ssize(names) && !names[number].empty()) one.Add("name", names[number]);
     ForEachPrecision(metrics, counts, number, [&](const Metric& metric, double precision) {
       one.Add(metric.name, precision);
     });

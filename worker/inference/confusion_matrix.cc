@@ -14,12 +14,6 @@ double Share(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-std::string NameOf(std::span<const std::string> names, int number) {
-  const bool named = static_cast<size_t>(number) < names.size();
-  return named ? Printable(names[static_cast<size_t>(number)], kLongestName)
-               : std::to_string(number);
-}
-
 }  // namespace
 
 ConfusionMatrix::ConfusionMatrix(int classes, int64_t positions)
@@ -69,7 +63,7 @@ double ConfusionMatrix::MeanIou() const {
 std::string ConfusionMatrix::Text(std::span<const std::string> names) const {
   size_t width = 5;
   for (int label = 0; label < classes_; ++label) {
-    width = std::max(width, NameOf(names, label).size());
+    width = std::max(width, NameOrNumber(names, label, kLongestName).size());
   }
   const auto padded = [&](std::string name) {
     name.resize(std::max(width, name.size()), ' ');
@@ -89,9 +83,10 @@ std::string ConfusionMatrix::Text(std::span<const std::string> names) const {
     std::snprintf(line, sizeof(line), " %9lld  %9.4f  %6.4f  %6.4f  %6.4f",
                   static_cast<long long>(figures.samples), figures.precision, figures.recall,
                   figures.f1, figures.iou);
-    text += padded(NameOf(names, label)) + line;
+    text += padded(NameOrNumber(names, label, kLongestName)) + line;
     if (worst >= 0) {
-      text += "  " + NameOf(names, worst) + " (" + std::to_string(count(label, worst)) + ")";
+      text += "  " + NameOrNumber(names, worst, kLongestName) + " (" +
+              std::to_string(count(label, worst)) + ")";
     }
     text += "\n";
   }

@@ -50,9 +50,10 @@ std::string TextOf(const std::string& checkpoint, const std::vector<MetricFigure
   return text + " (" + std::to_string(samples) + " samples)";
 }
 
-// Labels of samples or of their positions, whose numbers a field has as int32 or, of a mask, as
-// bytes.
-std::vector<int32_t> LabelsOf(NumberType type, std::span<const std::byte> field, int64_t count) {
+// Labels of samples or of their positions, which a field has as int32 or, of a mask, as bytes.
+// Those that count nothing become -1.
+std::vector<int32_t> LabelsOf(NumberType type, std::span<const std::byte> field, int64_t count,
+                              int64_t ignored) {
   std::vector<int32_t> labels(static_cast<size_t>(count));
   if (type == NumberType::kUint8) {
     std::ranges::transform(field.first(labels.size()), labels.begin(),
@@ -60,6 +61,8 @@ std::vector<int32_t> LabelsOf(NumberType type, std::span<const std::byte> field,
   } else {
     std::memcpy(labels.data(), field.data(), labels.size() * sizeof(int32_t));
   }
+  std::ranges::replace_if(
+      labels, [&](int32_t label) { return label == ignored; }, -1);
   return labels;
 }
 
@@ -84,7 +87,8 @@ Result<ConfusionMatrix> Confusion(const model::Network& network, std::span<const
   }
   ConfusionMatrix confusion(static_cast<int>(graph.target().classes), positions);
   const auto take = [&](const Minibatch& minibatch, std::span<const float> scores) {
-    confusion.Add(LabelsOf(fields[label].type, minibatch.fields[label], minibatch.size * positions),
+    confusion.Add(LabelsOf(fields[label].type, minibatch.fields[label], minibatch.size * positions,
+                           graph.target().ignored),
                   scores);
   };
   KUMO_RETURN_IF_ERROR(trainer->PredictAll(weights, kOutput, take));
@@ -109,7 +113,7 @@ Result<std::string> EvaluateCheckpoint(const ModelName& name, const EvaluationFo
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                         Trainer::Make(experiment, std::move(job), &clock));
   KUMO_ASSIGN_OR_RETURN(MetricSums sums, trainer->EvaluateAll(model.weights.span()));
-  const DetectionCounts detections = sums.detections;
+  const DetectionCounts detections = form.classes ? sums.detections : DetectionCounts();
   trainer->spec().metrics.Settle(&sums);
   const std::vector<MetricFigure> figures = trainer->spec().metrics.FiguresOf(sums);
   const bool precisions = form.classes && !trainer->spec().metrics.NamesOfEvaluations().empty();

@@ -14,7 +14,7 @@ ImageMinibatches::ImageMinibatches(const InputImages& images, const Form& form)
 ImageMinibatches::~ImageMinibatches() {
   {
     MutexLock lock(mutex_);
-    unwanted_ = true;
+    stopped_ = true;
     changed_.NotifyAll();
   }
   thread_.join();
@@ -56,19 +56,21 @@ void ImageMinibatches::ReadAll(const InputImages& images) {
     if (std::ssize(filling.images) < form_.batch) return OkStatus();
     ImageMinibatch full = std::exchange(filling, Empty());
     filling.seen = full.seen;
-    return Put(std::move(full));
+    return Offer(std::move(full));
   };
   Status status = images.Read(see);
-  if (status.ok()) status = Put(std::move(filling));
+  // The rest, after an error too: it names the damaged images before.
+  const Status offered = Offer(std::move(filling));
+  if (status.ok()) status = offered;
   MutexLock lock(mutex_);
   end_ = std::move(status);
   changed_.NotifyAll();
 }
 
-Status ImageMinibatches::Put(ImageMinibatch minibatch) {
+Status ImageMinibatches::Offer(ImageMinibatch minibatch) {
   MutexLock lock(mutex_);
-  while (ready_ && !unwanted_) changed_.Wait(mutex_);
-  if (unwanted_) return Unavailable("nobody wants more images");
+  while (ready_ && !stopped_) changed_.Wait(mutex_);
+  if (stopped_) return Unavailable("nobody wants more images");
   ready_ = std::move(minibatch);
   changed_.NotifyAll();
   return OkStatus();

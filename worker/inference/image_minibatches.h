@@ -44,15 +44,16 @@ class ImageMinibatches {
   ImageMinibatches(const ImageMinibatches&) = delete;
   ImageMinibatches& operator=(const ImageMinibatches&) = delete;
 
-  // The next minibatch, full but for the last; nullopt behind that. A damaged image is left out;
-  // the first other error of reading, of an image in which it happened.
+  // The next minibatch, full but for the last; nullopt behind that. Damaged images are left out. An
+  // error that ends reading (of an archive, of memory) comes behind what was read before it.
   Result<std::optional<ImageMinibatch>> Next() KUMO_EXCLUDES(mutex_);
 
  private:
   // The thread.
   void ReadAll(const InputImages& images) KUMO_EXCLUDES(mutex_);
-  // Gives a minibatch away as soon as the one before was taken. Unavailable if nobody wants it.
-  Status Put(ImageMinibatch minibatch) KUMO_EXCLUDES(mutex_);
+  // Waits until the minibatch before was taken, and offers this one. Unavailable if nobody wants
+  // it.
+  Status Offer(ImageMinibatch minibatch) KUMO_EXCLUDES(mutex_);
   ImageMinibatch Empty() const;
 
   const Form form_;
@@ -61,7 +62,7 @@ class ImageMinibatches {
   CondVar changed_;
   std::optional<ImageMinibatch> ready_ KUMO_GUARDED_BY(mutex_);
   std::optional<Status> end_ KUMO_GUARDED_BY(mutex_);  // how reading ended
-  bool unwanted_ KUMO_GUARDED_BY(mutex_) = false;
+  bool stopped_ KUMO_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // the last member: it uses all others
 };
 

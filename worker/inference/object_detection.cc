@@ -88,7 +88,7 @@ class ObjectFinder {
     return made;
   }
 
-  // How images are decoded for it.
+  // Of the minibatches that it takes.
   ImageMinibatches::Form form() const { return {target_, request_.batch, pictures_.has_value()}; }
 
   Result<std::vector<ImageObjects>> Find(const ImageMinibatch& minibatch) {

@@ -75,7 +75,7 @@ class Predictor {
     return made;
   }
 
-  // How images are decoded for it.
+  // Of the minibatches that it takes.
   ImageMinibatches::Form form() const { return {target_, kBatch}; }
 
   // Fills in the predictions of at most kBatch samples, which lie one behind the other in `inputs`.
@@ -116,7 +116,9 @@ class Predictor {
       return OkStatus();
     }
     return InvalidArgument("--masks: output " + graph.outputs[output_].name + " of network " +
-                           graph.name + " does not tell one of up to 256 classes for each pixel");
+                           graph.name +
+                           " does not tell one of up to 256 classes for each pixel; choose another "
+                           "output with --output, or omit --masks");
   }
 
   // Of each position, the first class with the largest score.
@@ -202,7 +204,7 @@ Status PredictImages(const StoredModel& model, const PredictRequest& request,
 Status PredictLines(const StoredModel& model, const PredictRequest& request,
                     Predictions* predictions) {
   if (!request.masks.empty()) {
-    return InvalidArgument("--masks: the network takes no images");
+    return InvalidArgument("--masks: data.reader = ctf has no images; omit --masks");
   }
   const Experiment::Data& data = model.experiment.data;
   ReaderRequest read;

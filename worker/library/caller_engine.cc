@@ -124,7 +124,7 @@ Result<Evaluation> CallerEngine::Evaluate(const EvaluateAction& evaluate) {
                              .vector = evaluate.vector,
                              .epoch = shape_->plan.EvaluatedEpoch(evaluate.version),
                              .samples = samples}));
-  return Evaluation(std::move(sums));
+  return Evaluation{.metrics = std::move(sums)};
 }
 
 Result<MetricSums> CallerEngine::Ask(const CallerWork& work) {

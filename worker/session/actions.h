@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -69,14 +68,10 @@ struct TrainAheadAction {
   RoundPlan round;          // of that slice
   bool save_state = false;  // also return the partition's carried state
 };
-// What OnEvaluated takes.
+// Result of an evaluation.
 struct Evaluation {
-  Evaluation() = default;
-  Evaluation(MetricSums sums, std::string png = "")  // NOLINT: most have no picture
-      : metrics(std::move(sums)), picture(std::move(png)) {}
-
-  MetricSums metrics;
-  std::string picture;  // of a detector, of partition 0: PNG, at most kMostPictureBytes
+  MetricSums metrics{};
+  std::string picture{};  // of a detector's first samples: PNG, at most kMostPictureBytes; "": none
 };
 // Evaluates the partition's slice of the validation set, then calls OnEvaluated.
 struct EvaluateAction {

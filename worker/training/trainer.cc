@@ -1,5 +1,4 @@
 #include "worker/training/trainer.h"
-#include "worker/training/found_picture.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,6 +6,7 @@
 #include <glog/logging.h>
 
 #include "models/backend/memory_ledger.h"
+#include "worker/training/found_picture.h"
 #include "worker/training/initial_weights.h"
 #include "worker/training/step_position.h"
 

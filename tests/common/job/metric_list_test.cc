@@ -157,6 +157,12 @@ TEST(MetricListTest, EachClassWithObjectsHasAnAveragePrecision) {
   EXPECT_THAT(precisions.FiguresOfClasses(sums, names),
               testing::ElementsAre(MetricFigure{"map/cat?", 1}, MetricFigure{"map/2", 0}));
   EXPECT_THAT(LossAccuracyPerplexity().FiguresOfClasses(sums, names), testing::IsEmpty());
+  const std::string same(100, 'x');
+  EXPECT_THAT(
+      precisions.FiguresOfClasses(sums, std::vector{same, same, same}),
+      testing::ElementsAre(testing::Field(&MetricFigure::name, testing::StartsWith("map/xx")),
+                           MetricFigure{"map/2", 0}))
+      << "what is left of the names is no longer their own";
   for (int32_t i = 0; i <= MetricList::kMostClassFigures; ++i) {
     sums.detections.Add({}, std::vector<GroundTruth>{{box, i, false}});
   }

@@ -118,6 +118,21 @@ TEST_F(RunRecorderTest, APictureGoesToTensorBoardIfItIsOne) {
   EXPECT_EQ(console_.written, "");
 }
 
+// They are too large to wait in memory.
+TEST_F(RunRecorderTest, APictureDoesNotWaitForADisk) {
+  auto recorder = Open();
+  const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\2\0\0\0\7", 24);
+  files_.SetFreeBytes(0);
+  recorder->Record(PointAt(10));
+  ASSERT_FALSE(recorder->failure().ok());
+  recorder->Record(EvaluationPicture{10, 640, png});
+  files_.SetFreeBytes(1 << 20);
+  may_be_torn_ = true;
+  ASSERT_TRUE(recorder->Flush().ok());
+  EXPECT_THAT(Steps("main/loss"), testing::ElementsAre(640));
+  EXPECT_THAT(Steps("validation/objects"), testing::IsEmpty());
+}
+
 TEST_F(RunRecorderTest, APointIsRecordedAndNotShown) {
   auto recorder = Open();
   CurvePoint point = PointAt(10);

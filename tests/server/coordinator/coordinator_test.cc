@@ -161,17 +161,28 @@ TEST(Coordinator, AnEvaluationCountsFromWhoHasThePartitionAlone) {
   EXPECT_EQ(fleet.epochs.size(), 1u);
 }
 
-TEST(Coordinator, ThePictureOfAnEvaluationIsTakenOnce) {
-  Fleet fleet = Training(SmallJob(), 1, 1);
-  for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
-  for (int repeat = 0; repeat < 2; ++repeat) {
-    ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 0, 1, 7, "a picture").ok());
-    ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, 1, 1, 8).ok());
+TEST(Coordinator, ThePictureOfADetectorsFirstSamplesIsTakenOnce) {
+  for (const bool detects : {true, false}) {
+    Job job = SmallJob();
+    if (detects) {
+      job.spec.metrics =
+          MetricList::Make({{"loss", 0}, {"map", 1, MetricFormula::kAveragePrecision, true}})
+              .value();
+    }
+    Fleet fleet = Training(job, 1, 1);
+    for (int64_t version = 1; version <= 4; ++version) fleet.Reach(version);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      for (const int partition : {1, 0}) {
+        const std::string picture = "picture " + std::to_string(partition);
+        ASSERT_TRUE(fleet.Evaluated("worker/a/1", 4, partition, 1, 7, picture).ok());
+      }
+    }
+    ASSERT_EQ(fleet.pictures.size(), detects ? 1u : 0u);
+    if (!detects) continue;
+    EXPECT_EQ(fleet.pictures[0].png, "picture 0");
+    EXPECT_EQ(fleet.pictures[0].version, 4);
+    EXPECT_EQ(fleet.pictures[0].samples, fleet.plan.SamplesAt(4));
   }
-  ASSERT_EQ(fleet.pictures.size(), 1u);
-  EXPECT_EQ(fleet.pictures[0].png, "a picture");
-  EXPECT_EQ(fleet.pictures[0].version, 4);
-  EXPECT_EQ(fleet.pictures[0].samples, fleet.plan.SamplesAt(4));
 }
 
 TEST(Coordinator, AnEvaluationIsOfThePartitionsSamples) {

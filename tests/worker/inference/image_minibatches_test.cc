@@ -108,6 +108,24 @@ TEST_F(ImageMinibatchesTest, AnArchiveThatIsGoneEndsReading) {
   }
 }
 
+// The last are no whole minibatch, and what was said of them is not lost.
+TEST_F(ImageMinibatchesTest, WhatWasReadBeforeAnErrorComesBeforeIt) {
+  const std::string path = scratch_ / "more.tar";
+  test::WriteFiles(
+      scratch_.path(),
+      {{"more.tar", test::Archive(test::Pack::kTar, test::ClassFolders(1, 1, {1, kSide, kSide}))}});
+  const std::vector<std::string> inputs = {scratch_ / "6.png", scratch_ / "2.png", path};
+  const InputImages images = InputImages::Find(inputs, "").value();
+  std::filesystem::remove(path);
+  ImageMinibatches minibatches(images, Form());
+  const auto first = minibatches.Next();
+  ASSERT_TRUE(first.ok() && *first);
+  EXPECT_THAT(Numbers(**first), ElementsAre(0));
+  EXPECT_THAT((*first)->damaged, ElementsAre(HasSubstr("2.png: ")));
+  EXPECT_FALSE(minibatches.Next().ok());
+}
+
+// Would hang otherwise.
 TEST_F(ImageMinibatchesTest, NobodyHasToTakeThemAll) {
   const InputImages images = Images();
   { const ImageMinibatches none(images, Form()); }

@@ -212,7 +212,7 @@ class Script {
       Take(session_.OnTrainedAhead(std::move(front), now));
     } else if (evaluate) {
       evaluate.reset();
-      Take(session_.OnEvaluated(MetricSums(), now));
+      Take(session_.OnEvaluated(Evaluation(), now));
     } else {
       return false;
     }
