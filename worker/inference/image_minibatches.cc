@@ -60,8 +60,10 @@ void ImageMinibatches::ReadAll(const InputImages& images) {
   };
   Status status = images.Read(see);
   // The rest, after an error too: it names the damaged images before.
-  const Status offered = Offer(std::move(filling));
-  if (status.ok()) status = offered;
+  if (!filling.images.empty() || !filling.damaged.empty()) {
+    const Status offered = Offer(std::move(filling));
+    if (status.ok()) status = offered;
+  }
   MutexLock lock(mutex_);
   end_ = std::move(status);
   changed_.NotifyAll();

@@ -122,11 +122,11 @@ TEST_F(RunRecorderTest, APictureGoesToTensorBoardIfItIsOne) {
 TEST_F(RunRecorderTest, APictureDoesNotWaitForADisk) {
   auto recorder = Open();
   const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\2\0\0\0\7", 24);
-  files_.SetFreeBytes(0);
+  files_.FailFrom(files_.operations());
   recorder->Record(PointAt(10));
   ASSERT_FALSE(recorder->failure().ok());
   recorder->Record(EvaluationPicture{10, 640, png});
-  files_.SetFreeBytes(1 << 20);
+  files_.FailFrom(-1);
   may_be_torn_ = true;
   ASSERT_TRUE(recorder->Flush().ok());
   EXPECT_THAT(Steps("main/loss"), testing::ElementsAre(640));

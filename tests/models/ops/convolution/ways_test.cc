@@ -168,7 +168,7 @@ TEST(ConvolutionWaysTest, OneSampleOfManyChannelsHasTheBitsThatItHasAmongMany) {
   };
   constexpr int kChannels = 48;
   for (const auto& [size, pad, threads] :
-       {Case{27, 1, 1}, {38, 1, 3}, {75, 1, 1}, {75, 0, 3}, {38, 2, 1}, {11, 2, 1}}) {
+       {Case{27, 1, 1}, {38, 1, 3}, {75, 1, 1}, {75, 0, 3}, {38, 2, 1}}) {
     const int64_t out = size + 2 * pad - 2;
     const int64_t sample = kChannels * size * size, out_sample = kChannels * out * out;
     ASSERT_TRUE(cpu::PaysByWinograd(Spec({kChannels, size, size}, kChannels, 3, 1, pad), 1, 1));
