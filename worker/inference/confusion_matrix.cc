@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "common/base/printable.h"
+#include "common/base/text_table.h"
 
 namespace kumo {
 namespace {
@@ -61,17 +62,20 @@ double ConfusionMatrix::MeanIou() const {
 }
 
 std::string ConfusionMatrix::Text(std::span<const std::string> names) const {
-  size_t width = 5;
-  for (int label = 0; label < classes_; ++label) {
-    width = std::max(width, NameOrNumber(names, label, kLongestName).size());
-  }
-  const auto padded = [&](std::string name) {
-    name.resize(std::max(width, name.size()), ' ');
-    return name;
+  const auto share = [](double figure) {
+    char text[16];
+    std::snprintf(text, sizeof text, "%.4f", figure);
+    return std::string(text);
   };
   const bool many = positions_ > 1;
-  std::string text = padded("class") + (many ? " positions" : "   samples") +
-                     "  precision  recall      f1     iou  mistaken most for\n";
+  const std::vector<TextColumn> header = {{"class", /*right=*/false},
+                                          {many ? "positions" : "samples"},
+                                          {"precision"},
+                                          {"recall"},
+                                          {"f1"},
+                                          {"iou"},
+                                          {"mistaken most for", /*right=*/false}};
+  std::vector<std::vector<std::string>> rows;
   for (int label = 0; label < classes_; ++label) {
     const ClassFigures figures = FiguresOf(label);
     int worst = -1;
@@ -79,22 +83,15 @@ std::string ConfusionMatrix::Text(std::span<const std::string> names) const {
       if (other == label || count(label, other) == 0) continue;
       if (worst < 0 || count(label, other) > count(label, worst)) worst = other;
     }
-    char line[112];
-    std::snprintf(line, sizeof(line), " %9lld  %9.4f  %6.4f  %6.4f  %6.4f",
-                  static_cast<long long>(figures.samples), figures.precision, figures.recall,
-                  figures.f1, figures.iou);
-    text += padded(NameOrNumber(names, label, kLongestName)) + line;
-    if (worst >= 0) {
-      text += "  " + NameOrNumber(names, worst, kLongestName) + " (" +
-              std::to_string(count(label, worst)) + ")";
-    }
-    text += "\n";
+    rows.push_back({NameOrNumber(names, label, kLongestName), std::to_string(figures.samples),
+                    share(figures.precision), share(figures.recall), share(figures.f1),
+                    share(figures.iou),
+                    worst < 0 ? ""
+                              : NameOrNumber(names, worst, kLongestName) + " (" +
+                                    std::to_string(count(label, worst)) + ")"});
   }
-  if (many) {
-    char line[64];
-    std::snprintf(line, sizeof(line), "mean iou %.4f\n", MeanIou());
-    text += line;
-  }
+  std::string text = FormatTextTable(header, rows, 0);
+  if (many) text += "mean iou " + share(MeanIou()) + "\n";
   return text;
 }
 

@@ -13,9 +13,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/printable.h"
+#include "common/base/text_table.h"
 #include "common/telemetry/figures.h"
 #include "models/network.h"
-#include "worker/inference/class_precisions.h"
 #include "worker/inference/confusion_matrix.h"
 #include "worker/inference/stored_model.h"
 #include "worker/training/job_memory.h"
@@ -93,6 +94,49 @@ Result<ConfusionMatrix> Confusion(const model::Network& network, std::span<const
   };
   KUMO_RETURN_IF_ERROR(trainer->PredictAll(weights, kOutput, take));
   return confusion;
+}
+
+// Calls take(metric, precision of the class) for each precision.
+template <typename Take>
+void ForEachPrecision(const MetricList& metrics, const DetectionCounts& counts, int32_t number,
+                      const Take& take) {
+  for (const Metric& metric : metrics.metrics()) {
+    const auto formula = MetricList::PrecisionOf(metric);
+    if (formula) take(metric, counts.AveragePrecision(number, *formula).value_or(0));
+  }
+}
+
+// A table with a row for each class with objects and a column for each precision; the means hide
+// which class is found badly.
+std::string PrecisionsText(const MetricList& metrics, const DetectionCounts& counts,
+                           std::span<const std::string> names) {
+  constexpr size_t kShownName = 24;
+  std::vector<TextColumn> header = {{"class", /*right=*/false}};
+  for (const std::string& name : metrics.NamesOfEvaluations()) header.push_back({name});
+  std::vector<std::vector<std::string>> rows;
+  for (const int32_t number : counts.Classes()) {
+    rows.push_back({NameOrNumber(names, number, kShownName)});
+    ForEachPrecision(metrics, counts, number, [&](const Metric&, double precision) {
+      rows.back().push_back(FigureText(precision));
+    });
+  }
+  return FormatTextTable(header, rows, 0);
+}
+
+// The field `classes`: likewise, an object for each class.
+void AddPrecisions(const MetricList& metrics, const DetectionCounts& counts,
+                   std::span<const std::string> names, JsonFields* fields) {
+  JsonArray classes;
+  for (const int32_t number : counts.Classes()) {
+    JsonFields one;
+    one.Add("class", number);
+    if (number < std::ssize(names) && !names[number].empty()) one.Add("name", names[number]);
+    ForEachPrecision(metrics, counts, number, [&](const Metric& metric, double precision) {
+      one.Add(metric.name, precision);
+    });
+    classes.Add(one);
+  }
+  fields->Add("classes", classes);
 }
 
 }  // namespace

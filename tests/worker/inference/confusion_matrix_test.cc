@@ -45,7 +45,7 @@ TEST(ConfusionMatrix, FiguresOfAClass) {
   EXPECT_EQ(none.f1, 0);
 }
 
-// Two samples of three positions, one of which is no class.
+// Two samples of three positions; the label 255 is no class.
 TEST(ConfusionMatrix, PositionsCountAsSamplesDo) {
   ConfusionMatrix matrix(2, 3);
   matrix.Add(std::vector<int32_t>{0, 1, 255, 1, 1, 0},
@@ -57,7 +57,7 @@ TEST(ConfusionMatrix, PositionsCountAsSamplesDo) {
   EXPECT_DOUBLE_EQ(matrix.FiguresOf(0).iou, 1.0 / 3);
   EXPECT_DOUBLE_EQ(matrix.FiguresOf(1).iou, 2.0 / 4);
   EXPECT_DOUBLE_EQ(matrix.MeanIou(), (1.0 / 3 + 2.0 / 4) / 2);
-  EXPECT_THAT(matrix.Text({}), testing::AllOf(HasSubstr("class positions  precision"),
+  EXPECT_THAT(matrix.Text({}), testing::AllOf(HasSubstr("class  positions  precision"),
                                               testing::EndsWith("mean iou 0.4167\n")));
   EXPECT_EQ(OfThreeClasses().MeanIou(), 0.25) << "no sample and no answer of the third class";
 }
@@ -66,11 +66,11 @@ TEST(ConfusionMatrix, TextAndJson) {
   const ConfusionMatrix matrix = OfThreeClasses();
   const std::vector<std::string> names = {"cat", "dog\n"};
   EXPECT_EQ(matrix.Text({}),
-            "class   samples  precision  recall      f1     iou  mistaken most for\n"
-            "0             4     0.6000  0.7500  0.6667  0.5000  1 (1)\n"
-            "1             2     0.0000  0.0000  0.0000  0.0000  0 (2)\n"
-            "2             0     0.0000  0.0000  0.0000  0.0000\n");
-  EXPECT_THAT(matrix.Text(names), HasSubstr("cat           4 "));
+            "class  samples  precision  recall      f1     iou  mistaken most for\n"
+            "0            4     0.6000  0.7500  0.6667  0.5000  1 (1)\n"
+            "1            2     0.0000  0.0000  0.0000  0.0000  0 (2)\n"
+            "2            0     0.0000  0.0000  0.0000  0.0000\n");
+  EXPECT_THAT(matrix.Text(names), HasSubstr("cat          4 "));
   JsonFields fields;
   matrix.AddTo(&fields, names);
   EXPECT_THAT(fields.text(), HasSubstr("\"confusion_matrix\":[[3,1,0],[2,0,0],[0,0,0]]"));
