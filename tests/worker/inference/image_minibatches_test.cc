@@ -25,7 +25,7 @@ constexpr int kSide = 4;
 
 class ImageMinibatchesTest : public testing::Test {
  protected:
-  // Seven images in a folder, of which the third is damaged.
+  // Seven images in a folder; the third is damaged.
   ImageMinibatchesTest() {
     test::NamedFiles files;
     for (int i = 0; i < 7; ++i) {

@@ -45,6 +45,20 @@ TEST(PredictionText, DamagedImagesAreListedInJson) {
   EXPECT_EQ(TextOf(none, "table"), "");
 }
 
+TEST(PredictionText, MasksAreNamed) {
+  Predictions masks = {"round-7",
+                       {{"a.jpg", {}, {}, "out/a.png"}, {"b,c.jpg", {}, {}, "out/b,c.png"}}};
+  EXPECT_EQ(TextOf(masks, "table"),
+            "sample   mask\n"
+            "a.jpg    out/a.png\n"
+            "b,c.jpg  out/b,c.png\n");
+  EXPECT_EQ(TextOf(masks, "csv"),
+            "file,mask\r\na.jpg,out/a.png\r\n\"b,c.jpg\",\"out/b,c.png\"\r\n");
+  EXPECT_EQ(TextOf(masks, "json"),
+            "{\"checkpoint\":\"round-7\",\"samples\":[{\"file\":\"a.jpg\",\"mask\":\"out/a.png\"},"
+            "{\"file\":\"b,c.jpg\",\"mask\":\"out/b,c.png\"}],\"damaged\":[]}\n");
+}
+
 TEST(PredictionDamage, IsAnErrorUnlessItIsSkippedAndThereAreOtherImages) {
   Predictions predictions = Some();
   EXPECT_TRUE(DamageIn(predictions).ok());
