@@ -65,7 +65,7 @@ struct StartedRun {
   std::vector<std::string> left;   // tensors that are initialised as usual, with reasons
 };
 
-// What a detector found in some of the validation samples.
+// Picture of a detector's objects in some validation samples.
 struct EvaluationPicture {
   int64_t round = 0;    // closed so far
   int64_t samples = 0;  // trained so far

@@ -1,4 +1,4 @@
-// Picture of what a detector found in an evaluation, for the run's record.
+// Picture of a detector's objects in an evaluation, for TensorBoard.
 #pragma once
 
 #include <span>

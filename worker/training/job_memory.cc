@@ -118,7 +118,8 @@ void AddNotesOnDetector(const Experiment& experiment, std::vector<std::string>* 
       "on Pascal VOC: raise them, or lower schedule.learning_rate");
 }
 
-// Adam whose means begin anew in less than a tenth of the steps that its squares are means of.
+// Notes a reset of Adam's state after less than a tenth of the second moment's memory, 1 / (1 -
+// beta2) steps.
 void AddNoteOnLocalState(const Experiment& experiment, std::vector<std::string>* notes) {
   const OptimiserTraits& optimiser = TraitsOf(experiment.optimiser.type);
   const bool is_adam = optimiser.corrects_bias && !optimiser.steps_matrices;

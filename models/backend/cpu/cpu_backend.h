@@ -21,9 +21,9 @@ std::unique_ptr<Backend> MakeCpuBackend(int threads, Isa isa = DetectIsa());
 // must have. Internal if the library has computed with another level already.
 Status LimitProducts(Isa isa);
 
-// A backend of so many threads, of which none is started, whose arrays are in `memory`, which is
-// borrowed for life: to make a net where it is only counted what that takes (host_memory.h).
-// Nothing may be run on it.
+// Backend for counting a net's memory (host_memory.h): its arrays are in `memory`, which outlives
+// the backend. Ops reserve memory for `threads` threads, but no thread is started: do not run a
+// net.
 std::unique_ptr<Backend> MakeCpuBackendIn(DeviceMemory* memory, int threads = 1);
 
 }  // namespace kumo

@@ -24,7 +24,7 @@ struct Engine {
   const ElementwiseKernels& elementwise;
   ThreadPool pool;
   DeviceMemory& memory;
-  // That compute, the caller among them; more than there are where nothing is run.
+  // Threads that ops reserve memory for, the caller among them. A counting backend has fewer.
   int planned_threads;
   StepParameters step = {};
   float gradient_factor = 1;  // see ArenaArithmetic::MeasureGradients

@@ -15,7 +15,7 @@
 namespace kumo {
 namespace {
 
-// Pictures of one number, or of noise where that is negative, and what was found in each.
+// Pictures of one level each, or of noise if the level is negative, without detections.
 struct Samples {
   Samples(const std::vector<int64_t>& extents, const std::vector<int>& levels) {
     Rng rng(5, RngPurpose::kTest);
