@@ -23,7 +23,7 @@ def main():
     train = Digits("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
     validation = Digits("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz")
     model = LeNet()
-    model.load_state_dict(kumo.load_state_dict(os.environ.get("PRETRAINED", "out/mnist_lenet")))
+    model.load_state_dict(kumo.load_state_dict(os.environ.get("PRETRAINED", "out/mnist_lenet"), model))
     model.fc2 = nn.Linear(500, 2)
     for layer in (model.conv1, model.conv2):
         layer.requires_grad_(False)  # before the Worker is made

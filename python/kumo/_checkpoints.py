@@ -14,16 +14,27 @@ import numpy as np
 from . import _library as c
 
 
-def load_state_dict(folder: str | os.PathLike) -> dict[str, Any]:
+def load_state_dict(folder: str | os.PathLike, model: Any = None) -> dict[str, Any]:
     """The weights of a checkpoint by their names, as `module.load_state_dict` takes them.
 
     folder: a checkpoint's folder, or the output folder of a job, whose newest checkpoint is read.
+    model: a torch.nn.Module; the result then has the names of its state_dict(), also of shared parameters
+      and below DataParallel and torch.compile, and the module's own values of buffers that are not
+      exchanged, so that `model.load_state_dict(result)` names each tensor that does not fit.
     Returns torch tensors if torch is imported, otherwise numpy arrays, of float32 and the tensors'
-    shapes. Buffers that are not exchanged are missing: give strict=False to a module that has such.
+    shapes. Without a model, shared parameters have one name, and buffers that are not exchanged are
+    missing.
     """
     arrays = _read(folder)
     torch = sys.modules.get("torch")
-    return arrays if torch is None else {name: torch.from_numpy(array) for name, array in arrays.items()}
+    tensors = arrays if torch is None else {name: torch.from_numpy(array) for name, array in arrays.items()}
+    if model is None:
+        return tensors
+    if torch is None or not isinstance(model, torch.nn.Module):
+        raise c.KumoError(f"load_state_dict(folder, model): the model is a {type(model).__name__}; give a "
+                          "torch.nn.Module, or no model")
+    from ._torch import filled_in
+    return filled_in(model, tensors)
 
 
 def export(folder: str | os.PathLike, file: str | os.PathLike) -> list[str]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import random
 
@@ -16,7 +17,8 @@ class TorchModel:
 
     Tensors are exchanged as float32, in the order of module.named_parameters() (shared ones once), then
     of the floating-point buffers that state_dict() has. Buffers are averaged over the partitions; other
-    buffers, such as num_batches_tracked, stay the process's own.
+    buffers, such as num_batches_tracked, stay the process's own. Parameters that the optimizer does not
+    step are frozen. Names are those of the module inside DataParallel and torch.compile.
     """
 
     how_to_give_gradients = "call zero_grad() before backward(), not after step()"
@@ -25,15 +27,19 @@ class TorchModel:
         self.module, self.optimizer = module, optimizer
         self._tensors = _tensors_of(module)
         self._kinds: dict[str, int] = {}
+        self._left_out: list[str] = []  # parameters that require a gradient, without the optimizer's
+        self._versions: dict[str, int] = {}  # of these, when their values were loaded
+        stepped = self._stepped_ids()
         for name, tensor in self._tensors.items():
             if not isinstance(tensor, torch.nn.Parameter):
                 self._kinds[name] = c.STATISTICS
             elif not tensor.requires_grad:
                 self._kinds[name] = c.FROZEN
+            elif optimizer is not None and id(tensor) not in stepped:
+                self._kinds[name] = c.FROZEN
+                self._left_out.append(name)
             else:
                 self._kinds[name] = c.UNDECAYED if tensor.ndim <= 1 else c.WEIGHTS
-        if not any(kind in (c.WEIGHTS, c.UNDECAYED) for kind in self._kinds.values()):
-            raise c.KumoError("the model has no parameter that requires a gradient")
         own = {id(parameter) for parameter in module.parameters()}
         if optimizer is not None:
             others = [p for group in optimizer.param_groups for p in group["params"] if id(p) not in own]
@@ -41,12 +47,18 @@ class TorchModel:
                 raise c.KumoError(f"the optimizer steps {len(others)} parameters that the model does not "
                                   f"have, one of shape {list(others[0].shape)}; make the optimizer of "
                                   "model.parameters(), after the model has its last form")
+        if not any(kind in (c.WEIGHTS, c.UNDECAYED) for kind in self._kinds.values()):
+            raise c.KumoError("the model has no parameter that requires a gradient" + (
+                "" if optimizer is None else " and that the optimizer steps"))
         self._states = _states_of(optimizer)
+        # Some optimizers fill their state when they are made, and cannot step without it.
+        self._first_state = {} if optimizer is None else {
+            parameter: copy.deepcopy(state) for parameter, state in optimizer.state.items()}
 
     def check(self) -> None:
         """Errors name the first change of the model since its Worker was made. Buffers may be replaced."""
         now = _tensors_of(self.module)
-        for name in self._tensors.keys() | now.keys():
+        for name in {**self._tensors, **now}:
             before, after = self._tensors.get(name), now.get(name)
             change = None
             if before is None:
@@ -61,6 +73,11 @@ class TorchModel:
                 raise c.KumoError(f"tensor {name} of the model {change} since the Worker was made; change "
                                   "the model before that")
         self._tensors = now
+        for name, version in self._versions.items():
+            if now[name]._version != version:
+                raise c.KumoError(f"parameter {name} has been changed, but is frozen: the optimizer that the "
+                                  "Worker was given does not step it; give the Worker one optimizer of all "
+                                  "trained parameters")
 
     @property
     def device(self) -> str:
@@ -69,6 +86,11 @@ class TorchModel:
     @property
     def optimizer_states(self) -> int:
         return len(self._states.arrays)
+
+    @property
+    def obstacle(self) -> str:
+        """The reason why the optimizer's state cannot be carried; "" if it can."""
+        return self._states.obstacle
 
     def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
         return [(name, tuple(tensor.shape), self._kinds[name]) for name, tensor in self._tensors.items()]
@@ -93,7 +115,7 @@ class TorchModel:
         _load(self._tensors[name], read)
 
     def loaded(self) -> None:
-        pass
+        self._versions = {name: self._tensors[name]._version for name in self._left_out}
 
     def seed(self, seed: int) -> None:
         random.seed(seed)
@@ -101,16 +123,17 @@ class TorchModel:
         torch.manual_seed(seed % 2**63)
 
     def begin_block(self, read_state, steps_before: int) -> None:
-        """read_state: None if the optimizer starts without state; else reads array i of a tensor."""
-        self.module.train()
+        """read_state: None if the optimizer starts with its first state; else reads array i of a tensor."""
         self.module.zero_grad(set_to_none=True)
         if self.optimizer is None:
             return
         self.optimizer.state.clear()
+        for parameter, state in self._first_state.items():
+            self.optimizer.state[parameter] = copy.deepcopy(state)
         if read_state is None or steps_before == 0:
             return
         for name, parameter in self._stepped():
-            state = self._states.scalars_at(steps_before)
+            state = {**self.optimizer.state.get(parameter, {}), **self._states.counts_at(steps_before)}
             for i, key in enumerate(self._states.arrays):
                 state[key] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
                 _load(state[key], lambda address, i=i: read_state(name, i, address))
@@ -128,62 +151,121 @@ class TorchModel:
 
     def _stepped(self):
         """Names and parameters that the optimizer steps."""
-        of = {id(p) for group in self.optimizer.param_groups for p in group["params"]}
+        of = self._stepped_ids()
         return [(name, p) for name, p in self._tensors.items()
                 if id(p) in of and self._kinds[name] in (c.WEIGHTS, c.UNDECAYED)]
 
+    def _stepped_ids(self) -> set[int]:
+        groups = [] if self.optimizer is None else self.optimizer.param_groups
+        return {id(parameter) for group in groups for parameter in group["params"]}
+
     @contextlib.contextmanager
     def evaluating(self):
+        before = [(module, module.training) for module in self.module.modules()]
         self.module.eval()
-        with torch.no_grad():
-            yield
-        self.module.train()
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            for module, training in before:
+                module.training = training
+
+
+def filled_in(module: torch.nn.Module, stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The state dict of a module with a checkpoint's tensors, and with the module's own values of tensors
+    that are not exchanged."""
+    exchanged = {id(tensor): name for name, tensor in _tensors_of(module).items()}
+    filled: dict[str, torch.Tensor] = {}
+    for key, tensor in module.state_dict(keep_vars=True).items():
+        name = exchanged.get(id(tensor))
+        if name is None:
+            filled[key] = tensor.detach() if torch.is_tensor(tensor) else tensor
+        elif name in stored:  # a scalar is stored as an array of one number
+            filled[key] = stored[name] if tensor.ndim else stored[name].reshape(())
+    unknown = stored.keys() - exchanged.values()
+    return {**filled, **{name: stored[name] for name in sorted(unknown)}}
 
 
 def _tensors_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     """The tensors that are exchanged: parameters, then floating-point buffers."""
+    module = _unwrapped(module)
     tensors: dict[str, torch.Tensor] = {}
     for name, parameter in module.named_parameters():
         if not parameter.is_floating_point():
-            raise c.KumoError(f"parameter {name} is of {parameter.dtype}; float32 is exchanged")
-        tensors[name] = parameter
+            remedy = ("keep its real and imaginary parts in a parameter (torch.view_as_real)"
+                      if parameter.is_complex() else "make it a buffer (register_buffer)")
+            raise c.KumoError(f"parameter {name} is of {parameter.dtype}, but float32 is exchanged; {remedy}")
+        tensors[_plain(name)] = parameter
     stored = module.state_dict().keys()
     for name, buffer in module.named_buffers():
         if name in stored and buffer.is_floating_point():
-            tensors[name] = buffer
+            tensors[_plain(name)] = buffer
     return {name: tensor for name, tensor in tensors.items() if tensor.numel() > 0}
 
 
-class _States:
-    """State of an optimizer per parameter: arrays of the parameter's shape, and a step count."""
+_COMPILED = "_orig_mod"  # the module inside one that torch.compile has made
 
-    def __init__(self, arrays=(), counts=None):
+
+def _unwrapped(module: torch.nn.Module) -> torch.nn.Module:
+    while True:
+        if isinstance(module, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
+            module = module.module
+        elif _COMPILED in module._modules:
+            module = module._modules[_COMPILED]
+        else:
+            return module
+
+
+def _plain(name: str) -> str:
+    """The name without the parts of compiled modules within the model."""
+    return ".".join(part for part in name.split(".") if part != _COMPILED)
+
+
+class _States:
+    """State of an optimizer per parameter: arrays of the parameter's shape, and a step count.
+
+    obstacle: why none of it can be carried, or "".
+    """
+
+    def __init__(self, arrays=(), counts=None, obstacle: str = ""):
         self.arrays = list(arrays)
         self._counts = counts or {}
+        self.obstacle = obstacle
 
-    def scalars_at(self, steps: int) -> dict:
+    def counts_at(self, steps: int) -> dict:
         return {key: torch.full_like(value, steps) if torch.is_tensor(value) else type(value)(steps)
                 for key, value in self._counts.items()}
 
 
 def _states_of(optimizer) -> _States:
-    """The state that an optimizer has after a step, found by a step of one like it."""
+    """The state that an optimizer has after a step, found by a step of one like it, with a small parameter
+    for each of its groups."""
     if optimizer is None:
         return _States()
-    probe = torch.nn.Parameter(torch.zeros(2, 3))
-    takes = inspect.signature(type(optimizer)).parameters
+    kind = type(optimizer)
+    groups = []
+    for group in optimizer.param_groups:
+        for parameter in group["params"][:1]:
+            probe = torch.nn.Parameter(torch.zeros(2, 3, device=parameter.device, dtype=parameter.dtype))
+            probe.grad = torch.zeros_like(probe)
+            groups.append({**group, "params": [probe]})
+    takes = inspect.signature(kind).parameters
     try:
-        twin = type(optimizer)([probe], **{key: value for key, value in optimizer.defaults.items()
-                                           if key in takes})
-        probe.grad = torch.zeros(2, 3)
+        twin = kind(groups, **{key: value for key, value in optimizer.defaults.items() if key in takes})
         twin.step()
-    except Exception:  # an optimizer of the user's, with other arguments: nothing of it can be carried
-        return _States()
-    state = twin.state.get(probe, {})
-    arrays = [key for key, value in state.items() if torch.is_tensor(value) and value.shape == probe.shape]
-    counts = {key: value for key, value in state.items()
-              if key not in arrays and (torch.is_tensor(value) and value.ndim == 0
-                                        or isinstance(value, (int, float)))}
+    except Exception as error:  # an optimizer of the user's, with other arguments
+        return _States(obstacle=f"a {kind.__name__} like it cannot be made and stepped: {error}")
+    arrays: dict[str, None] = {}  # an ordered set
+    counts = {}
+    for group in groups:
+        for key, value in twin.state.get(group["params"][0], {}).items():
+            if torch.is_tensor(value) and value.shape == group["params"][0].shape:
+                arrays[key] = None
+            elif key == "step" and (isinstance(value, (int, float)) or torch.is_tensor(value)):
+                counts[key] = value
+            elif value is not None:
+                return _States(obstacle=f"{key} in the state of {kind.__name__} is neither an array of the "
+                                        "parameter's shape nor a count of steps")
     return _States(arrays, counts)
 
 

@@ -40,6 +40,7 @@ class TreeModel:
     """A Tree as Worker needs it."""
 
     how_to_give_gradients = "assign its pytree to model.gradients"
+    obstacle = ""
 
     def __init__(self, tree: Tree):
         import jax

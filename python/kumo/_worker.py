@@ -176,9 +176,10 @@ class Worker:
       it was given counts.
     model: a torch.nn.Module, an ArrayModel, a dict of numpy arrays, or a Tree of JAX arrays. Its values are
       the initial weights of a new job (those of the worker that holds partition 0 count).
-    optimizer: the torch optimizer of the module. Its state is cleared before each block, or with
-      block.reset_local_state = false carried from block to block by partition; with sync.overlap it is
-      carried from the minibatches ahead to the rest of their block in any case.
+    optimizer: the torch optimizer of the module. Parameters that it does not step are frozen. Each block
+      begins with the state that it had when the Worker was made, as a rule none, or with
+      block.reset_local_state = false with the state at the end of the partition's last block; with
+      sync.overlap the state is carried from the minibatches ahead to the rest of their block in any case.
     train_samples, validation_samples: sizes of the data sets; the same in every worker.
     metrics: names, or Metric objects; the first one is the loss.
     settings: "section.key=value" each, over those of the file.
@@ -246,12 +247,15 @@ class Worker:
         count = ctypes.c_int32()
         self._check(c.library.kumo_worker_states(self._handle, ctypes.byref(count)))
         if count.value not in (0, self._model.optimizer_states):
-            have = self._model.optimizer_states
+            have, obstacle = self._model.optimizer_states, self._model.obstacle
             self.close()
-            raise KumoError(
-                f"the optimizer's state goes on from block to block (block.reset_local_state = false, or "
-                f"sync.overlap), and optimiser.type carries {count.value} arrays for each weight, but the "
-                f"optimizer of this program has {have}; set optimiser.type to an optimiser like it")
+            carried = ("the optimizer's state goes on from block to block (block.reset_local_state = false, or "
+                       f"sync.overlap), and optimiser.type carries {count.value} arrays for each weight, but ")
+            if obstacle:
+                raise KumoError(f"{carried}that of this program cannot be carried: {obstacle}; take another "
+                                "optimizer, or block.reset_local_state = true and sync.overlap = 0")
+            raise KumoError(f"{carried}the optimizer of this program has {have}; set optimiser.type to an "
+                            "optimiser like it")
         return count.value
 
     # --- The loop.
@@ -264,7 +268,8 @@ class Worker:
 
         evaluate: called with a slice of the validation set, whose weights are in the model; it goes
         through the slice's minibatches() and calls add(). torch modules are in evaluation mode and
-        gradients off meanwhile. Needed if validation_samples > 0.
+        gradients off meanwhile; afterwards each module has the mode that it had before. Needed if
+        validation_samples > 0.
 
         Raises KumoError if the worker is refused, the job fails or stops, or the servers are gone.
         """

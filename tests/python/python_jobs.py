@@ -103,6 +103,12 @@ class JobTest(unittest.TestCase):
         self.addCleanup(job.remove)
         return job
 
+    def cases(self, python, program):
+        """Runs a program of tests without jobs. python: as in job()."""
+        done = subprocess.run([*([python] if isinstance(python, str) else python), HERE / program], text=True,
+                              capture_output=True, timeout=LIMIT, env=environment())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def ends(self, code, launched):
         self.assertEqual(launched.returncode, code, launched.stdout + launched.stderr)
         return json.loads(launched.stdout)

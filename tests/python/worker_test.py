@@ -192,6 +192,10 @@ class TorchTest(JobTest):
             "frozen.bias", "narrow.weight", "narrow.bias", "last.weight", "last.bias", "seen",
             "norm.running_mean", "norm.running_var"])
 
+    def test_modules_and_their_optimizers(self):
+        self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
+        self.cases(warm(TORCH, "torch"), "torch_model_cases.py")
+
     def test_mistakes_with_torch(self):
         self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
         gradient = ["sync.mode = gradient", "sync.partitions = 1", "sync.minibatch = 8"]

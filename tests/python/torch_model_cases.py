@@ -1,0 +1,185 @@
+"""What a Worker does to a torch module and its optimizer, without a job; worker_test.py runs it."""
+import unittest
+
+import numpy as np
+import torch
+from torch import nn
+
+from kumo import KumoError, _library as c
+from kumo._torch import TorchModel, filled_in
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 3)
+        self.norm = nn.BatchNorm1d(3)
+        self.head = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.head(self.norm(self.body(x)))
+
+
+def kinds(model):
+    return {name: kind for name, _, kind in model.tensors()}
+
+
+def trained(module, optimizer, minibatches, between=lambda done: None):
+    torch.manual_seed(1)
+    for done in range(minibatches):
+        between(done)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(module(torch.randn(4, 3)), torch.zeros(4, 2)).backward()
+        optimizer.step()
+    return [parameter.detach().clone() for parameter in module.parameters()]
+
+
+class Servers:
+    """Keeps the state arrays of an optimizer, as servers do, in float32."""
+
+    def __init__(self, model):
+        self.model, self.arrays = model, {}
+
+    def write(self, name, i, values):
+        self.arrays[name, i] = np.array(values)
+
+    def read(self, name, i, address):
+        stored = self.arrays.get((name, i), np.zeros(self.model.shape(name), np.float32))
+        np.ctypeslib.as_array(c.floats(address), shape=(stored.size,))[...] = stored.ravel()
+
+
+class Optimizers(unittest.TestCase):
+    def carried(self, make):
+        """The weights after six minibatches of one optimizer, and with its state carried after the third."""
+        def module():
+            torch.manual_seed(7)
+            return nn.Linear(3, 2)
+        whole = module()
+        expected = trained(whole, make(whole), 6)
+        parts = module()
+        optimizer = make(parts)
+        model = TorchModel(parts, optimizer)
+        servers = Servers(model)
+        model.begin_block(servers.read, 0)
+
+        def hand_over(done):
+            if done == 3:
+                model.end_block(servers.write)
+                model.begin_block(servers.read, 3)
+        return expected, trained(parts, optimizer, 6, hand_over)
+
+    def test_a_carried_state_is_that_of_uninterrupted_training(self):
+        group = lambda module: [{"params": module.weight, "momentum": 0.9}, {"params": module.bias, "lr": 0.01}]
+        for make in (lambda m: torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9),
+                     lambda m: torch.optim.SGD(group(m), lr=0.1),
+                     lambda m: torch.optim.SGD(group(m)[::-1], lr=0.1),
+                     lambda m: torch.optim.AdamW(m.parameters(), lr=0.01),
+                     lambda m: torch.optim.Adam(m.parameters(), lr=0.01, amsgrad=True),
+                     lambda m: torch.optim.RAdam(m.parameters(), lr=0.01),
+                     lambda m: torch.optim.Adagrad(m.parameters(), lr=0.1, initial_accumulator_value=0.5),
+                     lambda m: torch.optim.RMSprop(m.parameters(), lr=0.01)):
+            with self.subTest(optimizer=make(nn.Linear(3, 2))):
+                for expected, got in zip(*self.carried(make)):
+                    torch.testing.assert_close(got, expected)
+
+    def test_a_state_that_cannot_be_rebuilt_is_not_carried(self):
+        for make, word in ((torch.optim.NAdam, "mu_product"), (torch.optim.ASGD, "eta"),
+                           (torch.optim.LBFGS, "closure")):
+            model = TorchModel(net := Net(), make(net.parameters()))
+            self.assertEqual(model.optimizer_states, 0)
+            self.assertIn(word, model.obstacle)
+        self.assertEqual(TorchModel(net, torch.optim.SGD(net.parameters(), lr=0.1)).obstacle, "")
+
+    def test_each_block_begins_with_the_first_state(self):
+        module = nn.Linear(3, 2)
+        optimizer = torch.optim.Adagrad(module.parameters(), lr=0.1, initial_accumulator_value=0.5)
+        model = TorchModel(module, optimizer)
+        start = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+        results = []
+        for _ in range(2):
+            module.load_state_dict(start)
+            model.begin_block(None, 0)
+            results.append(trained(module, optimizer, 3))
+        for one, other in zip(*results):
+            self.assertTrue(torch.equal(one, other))
+
+    def test_parameters_that_the_optimizer_leaves_out_are_frozen(self):
+        module = Net()
+        model = TorchModel(module, torch.optim.SGD(module.head.parameters(), lr=0.1))
+        self.assertEqual(kinds(model), {
+            "body.weight": c.FROZEN, "body.bias": c.FROZEN, "norm.weight": c.FROZEN, "norm.bias": c.FROZEN,
+            "head.weight": c.WEIGHTS, "head.bias": c.UNDECAYED,
+            "norm.running_mean": c.STATISTICS, "norm.running_var": c.STATISTICS})
+        self.assertEqual(kinds(TorchModel(module, None))["body.weight"], c.WEIGHTS)
+        model.loaded()
+        model.check()
+        with torch.no_grad():
+            module.body.weight.add_(1)
+        with self.assertRaisesRegex(KumoError, "parameter body.weight .* all trained parameters"):
+            model.check()
+
+
+class Modules(unittest.TestCase):
+    def test_modes_are_those_of_the_program(self):
+        module = Net()
+        module.norm.eval()
+        model = TorchModel(module, None)
+        before = [one.training for one in module.modules()]
+        model.begin_block(None, 0)
+        self.assertEqual(before, [one.training for one in module.modules()])
+        with self.assertRaises(OSError), model.evaluating():
+            self.assertFalse(module.training or module.head.training)
+            raise OSError
+        self.assertEqual(before, [one.training for one in module.modules()])
+
+    def test_wrappers_leave_no_trace_in_names(self):
+        class Compiled(nn.Module):  # as torch.compile makes it
+            def __init__(self, module):
+                super().__init__()
+                self._orig_mod = module
+                self.forward = module.forward
+
+        names = [name for name, _, _ in TorchModel(Net(), None).tensors()]
+        partly = Net()
+        partly.body, partly.norm = Compiled(partly.body), Compiled(partly.norm)
+        wrapped = [Compiled(Net()), nn.DataParallel(Net()), Compiled(nn.DataParallel(Net())), partly]
+        for module in wrapped:
+            self.assertEqual([name for name, _, _ in TorchModel(module, None).tensors()], names)
+            stored = {name: torch.full(shape, 2.0) for name, shape, _ in TorchModel(module, None).tensors()}
+            module.load_state_dict(filled_in(module, stored))
+            self.assertTrue(all((tensor == 2).all() for tensor in module.parameters()))
+
+    def test_a_state_dict_is_filled_in(self):
+        module = Net()
+        module.head.weight = module.body.weight = nn.Parameter(torch.ones(3, 3))  # shared
+        module.head.bias = module.body.bias
+        module.scale = nn.Parameter(torch.ones(()))
+        module.norm.num_batches_tracked += 5
+        stored = {name: torch.full(shape or (1,), 3.0) for name, shape, _ in TorchModel(module, None).tensors()}
+        module.load_state_dict(filled_in(module, stored))
+        self.assertEqual((module.scale.item(), module.norm.num_batches_tracked.item()), (3, 5))
+        self.assertTrue((module.head.weight == 3).all() and (module.norm.running_var == 3).all())
+        with self.assertRaisesRegex(RuntimeError, "Unexpected key.*tail.*|Missing key.*scale"):
+            del stored["scale"]
+            module.load_state_dict(filled_in(module, {**stored, "tail": torch.ones(1)}))
+
+    def test_parameters_of_other_types_are_refused(self):
+        module = nn.Linear(2, 2)
+        module.wave = nn.Parameter(torch.zeros(2, dtype=torch.complex64))
+        with self.assertRaisesRegex(KumoError, "wave is of torch.complex64.*view_as_real"):
+            TorchModel(module, None)
+        module.wave = nn.Parameter(torch.zeros(2, dtype=torch.int64), requires_grad=False)
+        with self.assertRaisesRegex(KumoError, "wave is of torch.int64.*register_buffer"):
+            TorchModel(module, None)
+
+    def test_the_first_change_of_a_model_is_named(self):
+        module = Net()
+        model = TorchModel(module, None)
+        module.body.bias = nn.Parameter(torch.zeros(3))
+        module.head = nn.Linear(3, 5)
+        with self.assertRaisesRegex(KumoError, "tensor body.bias of the model has been replaced"):
+            model.check()
+
+
+if __name__ == "__main__":
+    unittest.main()
