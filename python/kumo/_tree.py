@@ -20,7 +20,7 @@ class Tree:
     state: the optimizer's state as its init gives it, such as optax's, or None. Each block begins with
       it, or with block.reset_local_state = false with the state at the end of the partition's last block:
       leaves of a weight's path and shape are then carried, and integer scalars count the minibatches. The
-      program assigns the new state to `model.state`.
+      program assigns the new state to `model.state`. Blocks get copies, which may be donated.
     undecayed, statistics, frozen: names of leaves, or of subtrees, as in ArrayModel. Leaves of at most one
       dimension are undecayed anyway.
 
@@ -66,7 +66,7 @@ class TreeModel:
             if not any(_is_below(name, one) for name in named):
                 raise c.KumoError(f"the pytree has no leaf or subtree {one!r}; its leaves are "
                                   f"{', '.join(named)}")
-        self._first_state = tree.state
+        self._first_state = self._copy(tree.state)
         self._carried, self._counts = self._find_state(tree.state, named)
 
     def _find_state(self, state: Any, named: dict[str, Any]):
@@ -78,7 +78,9 @@ class TreeModel:
             if np.ndim(leaf) == 0 and self._is_of(leaf, np.integer):
                 counts.append(place)
             words = _words(path)
-            for begin in range(len(words)):  # the longest name first
+            # The longest name first; that of a pytree which is one leaf has no words.
+            is_leaf = self._jax.tree_util.treedef_is_leaf(self._structure)
+            for begin in range(len(words) + is_leaf):
                 name = ".".join(words[begin:]) or _ROOT
                 if name in named and self._kinds[name] in (c.WEIGHTS, c.UNDECAYED) and (
                         np.shape(leaf) == np.shape(named[name]) and self._is_of(leaf, np.floating)):
@@ -88,6 +90,10 @@ class TreeModel:
 
     def _is_of(self, leaf: Any, kind: type) -> bool:
         return hasattr(leaf, "dtype") and self._jax.numpy.issubdtype(leaf.dtype, kind)
+
+    def _copy(self, state: Any) -> Any:
+        """The arrays of a pytree may be donated to a step, or changed in place."""
+        return self._jax.tree.map(lambda leaf: leaf.copy() if hasattr(leaf, "dtype") else leaf, state)
 
     def _named(self) -> dict[str, Any]:
         """The floating-point leaves of the pytree, by name."""
@@ -127,6 +133,8 @@ class TreeModel:
         return self._named()[name].dtype.itemsize < 4
 
     def check(self) -> None:
+        # The program may have changed the pytrees in place.
+        self._leaves_of = self._gradients_of = None
         self._named()
 
     def export_weights(self, name: str) -> np.ndarray:
@@ -167,10 +175,10 @@ class TreeModel:
 
     def begin_block(self, read_state, steps_before: int) -> None:
         self._tree.gradients = None
-        self._tree.state = self._first_state
+        self._tree.state = self._copy(self._first_state)
         if read_state is None or steps_before == 0 or self._tree.state is None:
             return
-        flat, structure = self._jax.tree.flatten(self._first_state)
+        flat, structure = self._jax.tree.flatten(self._tree.state)
         for i, places in enumerate(self._carried):
             for name, place in places.items():
                 numbers = np.empty(np.shape(flat[place]), np.float32)

@@ -88,6 +88,10 @@ class ExamplesTest(JobTest):
         self.assertEqual(one, two)
         self.assertEqual(list(one), ["layer0.bias", "layer0.kernel", "layer1.bias", "layer1.kernel"])
 
+    def test_pytrees_of_jax(self):
+        self.needs(JAX, "jax, numpy", "KUMO_JAX_PYTHON")
+        self.cases(JAX, "tree_model_cases.py")
+
     def test_each_example_has_an_experiment_file_that_starts_it(self):
         folder = python_jobs.HERE.parents[1] / "python/examples"
         page = (python_jobs.HERE.parents[1] / "docs/pytorch.md").read_text()
