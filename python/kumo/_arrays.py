@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from . import _library as c
 class ArrayModel:
     """The tensors of a model as numpy arrays, which the program changes in place.
 
-    weights: float arrays of any shape, by name, in the same order in every worker.
+    weights: float arrays of any shape, by name, in the same order in every worker. They, and all other
+      arrays, must be writeable.
     gradients: of the trained ones, likewise, for rounds whose block has `mode == "gradients"`; the
       program writes the mean gradient over the block's samples into them. They are made if they are not
       given, and are zero at the start of such a block.
@@ -38,6 +40,7 @@ class ArrayModel:
             if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
                 raise c.KumoError(f"tensor {name} is a {_described(array)}; give a numpy array of floats, "
                                   "and for a pytree of JAX arrays a kumo.Tree")
+            _check_writeable(f"tensor {name}", array)
         kinds = {c.UNDECAYED: undecayed, c.STATISTICS: statistics, c.FROZEN: frozen}
         for names in kinds.values():
             if unknown := set(names) - set(self.weights):
@@ -53,6 +56,7 @@ class ArrayModel:
                 if np.shape(arrays.get(name)) != np.shape(self.weights[name]):
                     raise c.KumoError(f"the {what} of {name} is missing, or has another shape than the "
                                       f"tensor, {np.shape(self.weights[name])}")
+                _check_writeable(f"the {what} of {name}", arrays[name])
 
 
 class Arrays:
@@ -120,12 +124,18 @@ class Arrays:
 
 def _load(array: np.ndarray, read) -> None:
     """Fills an array by read(address), which writes float32 numbers in row-major order."""
-    if array.dtype == np.float32 and array.flags.c_contiguous:
+    if array.dtype == np.float32 and array.flags.c_contiguous and array.flags.writeable:
         read(array.ctypes.data)
         return
     numbers = np.empty(array.shape, np.float32)
     read(numbers.ctypes.data)
     array[...] = numbers
+
+
+def _check_writeable(what: str, array: Any) -> None:
+    """Arrays of np.load(mmap_mode="r") and np.asarray(jax_array) are others' memory."""
+    if isinstance(array, np.ndarray) and not array.flags.writeable:
+        raise c.KumoError(f"{what} is read-only; give a copy (array.copy())")
 
 
 def _described(value) -> str:

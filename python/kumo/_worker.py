@@ -398,7 +398,8 @@ class Worker:
                 continue
             exact = np.empty(self._shapes[name], np.float32)
             self._get(self._places[name], exact.ctypes.data)
-            self._rounding[name] = exact - np.asarray(self._model.export_weights(name))
+            rounded = np.asarray(self._model.export_weights(name))
+            self._rounding[name] = np.asarray(exact - rounded, np.float32)  # of a scalar too an array
 
     def _begin(self, block: Block, work: c.Work) -> None:
         self._current = block
@@ -433,7 +434,7 @@ class Worker:
             if work.steps or name not in trained:
                 values = self._model.export_weights(name)
                 if work.steps and name in self._rounding:
-                    values = np.asarray(values) + self._rounding[name]
+                    values = np.asarray(np.asarray(values) + self._rounding[name], np.float32)
                 set_tensor(name, values)
             elif (gradient := self._model.export_gradient(name)) is not None:
                 set_tensor(name, gradient)

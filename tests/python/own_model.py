@@ -35,10 +35,12 @@ y = x @ random.normal(size=8).astype(np.float32) + 0.5
 weights = {"layer.weight": np.zeros(8, np.float32),
            "layer.bias": np.zeros((), np.float64), "mean": np.zeros(8, np.float32),
            "frozen": np.arange(5, dtype=np.float32),
-           "half": np.full(3, 0.5, np.float16), "whole": np.full(3, 0.5, np.float32)}
-momentum = {name: np.zeros_like(weights[name]) for name in ("layer.weight", "layer.bias", "half", "whole")}
-model = kumo.ArrayModel(weights, states=[momentum], undecayed=["layer.bias", "half", "whole"],
-                        statistics=["mean"], frozen=["frozen"])
+           "half": np.full(3, 0.5, np.float16), "whole": np.full(3, 0.5, np.float32),
+           "scalar": np.full((), 0.5, np.float16)}
+trained = ["layer.weight", "layer.bias", "half", "whole", "scalar"]
+momentum = {name: np.zeros_like(weights[name]) for name in trained}
+model = kumo.ArrayModel(weights, states=[momentum], undecayed=trained[1:], statistics=["mean"],
+                        frozen=["frozen"])
 
 
 def once():
@@ -124,7 +126,8 @@ with kumo.Worker(None, model, train_samples=train_samples, validation_samples=VA
                     momentum[name] += gradient
                     weights[name] -= block.learning_rate * momentum[name]
                 # Steps that float16 represents between 0.5 and 1; their mean over partitions it does not.
-                weights["half"] += np.float16(2.0**(block.partition - 11))
+                for name in ("half", "scalar"):
+                    weights[name] += np.float16(2.0**(block.partition - 11))
                 weights["whole"] += np.float32(2.0**(block.partition - 11))
             weights["mean"][...] = x[indices].mean(axis=0)
             if CASE == "shape":

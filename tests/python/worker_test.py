@@ -54,6 +54,7 @@ class NumpyTest(JobTest):
         for half, whole in zip(numbers(weights[0]["half"]), numbers(weights[0]["whole"])):
             self.assertGreater(whole, 0.55)
             self.assertLess(abs(half - whole), 1e-6)
+        self.assertEqual(numbers(weights[0]["scalar"])[0], numbers(weights[0]["half"])[0])
 
     def test_steps_during_an_exchange_do_not_depend_on_workers_and_stops(self):
         self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
@@ -74,6 +75,10 @@ class NumpyTest(JobTest):
             self.assertLess(outcome["figures"]["validation/main/loss"], 6)
         self.assertEqual(*[job.weights(NUMPY) for job, _, _ in runs])
 
+    def test_arrays_of_a_model(self):
+        self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
+        self.cases(NUMPY, "array_model_cases.py")
+
     def test_mistakes_end_the_job_with_their_reason(self):
         self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
         mistakes = {
@@ -83,7 +88,7 @@ class NumpyTest(JobTest):
             "nan": "tensor layer.weight has become infinite or not a number",
             "loss": "loss is nan in minibatch 0",
             "vector": "add(loss=...) got an array of shape [8]; give its mean over the 8 samples",
-            "gone": "the model has the tensors layer.weight, layer.bias, frozen, half, whole, but had",
+            "gone": "the model has the tensors layer.weight, layer.bias, frozen, half, whole, scalar, but had",
             "fork": "forked from the one that opened the Worker",
             "second": "this process has a worker already",
             "left": "the loop over blocks() was left before the job is complete; to leave without loss, call",

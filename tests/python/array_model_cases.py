@@ -1,0 +1,65 @@
+"""What a Worker does to numpy arrays, metrics and exceptions, without a job; worker_test.py runs it."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import kumo
+from kumo._arrays import Arrays
+from kumo._worker import _adapted, _declared
+
+
+class ArrayModels(unittest.TestCase):
+    def test_arrays_that_are_read_only_are_refused(self):
+        whole = np.ones(3, np.float32)
+        locked = whole.copy()
+        locked.flags.writeable = False
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(pathlib.Path(folder, "w.npy"), whole)
+            mapped = np.load(pathlib.Path(folder, "w.npy"), mmap_mode="r")
+            for tensors, words in (([{"w": mapped}], "tensor w is read-only"),
+                                   ([{"w": locked}], "tensor w is read-only"),
+                                   ([{"w": whole}, {"w": locked}], "gradient of w is read-only")):
+                with self.assertRaisesRegex(kumo.KumoError, words + r"; give a copy \(array.copy\(\)\)"):
+                    kumo.ArrayModel(*tensors)
+        with self.assertRaisesRegex(kumo.KumoError, "state of w is read-only"):
+            kumo.ArrayModel({"w": whole}, states=[{"w": locked}])
+        model = kumo.ArrayModel({"w": whole})
+        model.weights["w"] = locked
+        with self.assertRaises(ValueError):
+            Arrays(model).load("w", lambda address: None)
+
+
+    def test_a_dict_names_the_model_that_takes_gradients(self):
+        self.assertIn("give a kumo.ArrayModel", _adapted({"w": np.ones(3)}, None).how_to_give_gradients)
+
+
+class Metrics(unittest.TestCase):
+    def test_plain_names_say_a_direction_if_they_can(self):
+        self.assertEqual(_declared(["loss", "loss_aux", "accuracy_top5", "top1"]), [
+            kumo.Metric("loss"), kumo.Metric("loss_aux"),
+            kumo.Metric("accuracy_top5", share=True, more_is_better=True),
+            kumo.Metric("top1", more_is_better=None)])
+        with self.assertRaisesRegex(kumo.KumoError, r"metrics=\['loss'\]"):
+            kumo.Worker("job.conf", {"w": np.ones(3)}, train_samples=1, metrics="loss")
+
+
+class Exceptions(unittest.TestCase):
+    def test_an_error_has_its_exit_code_after_the_programs_own_hooks(self):
+        text = ("import atexit, sys, kumo\nfrom kumo._worker import _report_exceptions\n"
+                "sys.excepthook = lambda *_: print('hook')\natexit.register(print, 'end')\n"
+                "_report_exceptions()\n_report_exceptions()\nraise kumo.KumoError('why', exit_code=75)")
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder, "log")
+            done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
+                                  env={**os.environ, "KUMO_TERMINATION_LOG": str(log)})
+            self.assertEqual((done.returncode, done.stdout, log.read_text()), (75, "hook\nend\n", "why\n"),
+                             done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
