@@ -27,21 +27,29 @@ class Metric:
 
     name: lower-case letters, digits and underscores.
     share: each sample's value lies between 0 and 1, as for an accuracy.
-    more_is_better: for `checkpoint.best`, `job.patience` and displays.
+    more_is_better: for `checkpoint.best`, `job.patience` and displays. None: unknown; these settings then
+      refuse the metric.
     exponential: the figure is exp(mean), as a perplexity is of a loss.
+
+    In the place of a Metric a plain name may be given. If it begins with "accuracy", it is a share of which
+    more is better; if with "loss", a mean of which less is better; otherwise a mean with more_is_better=None.
     """
     name: str
     share: bool = False
-    more_is_better: bool = False
+    more_is_better: bool | None = False
     exponential: bool = False
 
 
-def _metric(metric: str | Metric) -> Metric:
-    """A plain name is a mean; names that begin with "accuracy" are shares of which more is better."""
-    if isinstance(metric, Metric):
-        return metric
-    accuracy = metric.startswith("accuracy")
-    return Metric(metric, share=accuracy, more_is_better=accuracy)
+def _declared(metrics: Sequence[str | Metric]) -> list[Metric]:
+    if isinstance(metrics, (str, Metric)):
+        raise KumoError(f"metrics = {metrics!r}: give a list, metrics=[{metrics!r}]")
+    return [metric if isinstance(metric, Metric) else _of_name(metric) for metric in metrics]
+
+
+def _of_name(name: str) -> Metric:
+    if name.startswith("accuracy"):
+        return Metric(name, share=True, more_is_better=True)
+    return Metric(name, more_is_better=False if name.startswith("loss") else None)
 
 
 class Work:
@@ -116,16 +124,23 @@ class Work:
             if not np.isfinite(total):
                 raise KumoError(f"{self._place}: {name} is {self._first_bad(name)}; a lower learning rate, "
                                 "or clipped gradients, may help", exit_code=78)
+            if name in self._worker._shares and not 0 <= total <= self.samples:
+                raise KumoError(f"{self._place}: {name} is {total / self.samples:g} on average, but of a share "
+                                "(names that begin with accuracy are shares) each sample's value lies between "
+                                "0 and 1; divide it, or declare it as "
+                                f"kumo.Metric({name!r}, more_is_better=True)")
         self._worker._check(c.library.kumo_worker_finish(
             self._worker._handle, (ctypes.c_double * len(sums))(*sums), len(sums)))
 
-
     def _first_bad(self, name: str) -> str:
-        means = [(float(mean), samples) for mean, samples in self._means[name]]
-        for i, (mean, _) in enumerate(means):
-            if not np.isfinite(mean):
-                return f"{mean} in minibatch {i}"
-        return f"too large: {max(abs(mean) for mean, _ in means)}"
+        before = 0  # samples; a minibatch may be reported in several parts
+        largest = 0.0
+        for mean, samples in self._means[name]:
+            if not np.isfinite(float(mean)):
+                return f"{float(mean)} in minibatch {before // self._work.minibatch}"
+            largest = max(largest, abs(float(mean)))
+            before += samples
+        return f"too large: {largest}"
 
 
 class Block(Work):
@@ -183,14 +198,13 @@ class Worker:
     train_samples, validation_samples: sizes of the data sets; the same in every worker.
     metrics: names, or Metric objects; the first one is the loss.
     settings: "section.key=value" each, over those of the file.
-    name: of the worker; None: the one of `kumo launch`, or HOST-PID.
+    name: of a worker that is started by hand; None: HOST-PID. Below `kumo launch` the name that it gives
+      counts.
     seed: whether random, numpy and torch are seeded for each block by (job.seed, round, partition).
 
     Use it in a `with` statement, in the process that opened it, by one thread. A process has one worker
     at a time.
     """
-
-    _opened: Worker | None = None  # of this process
 
     def __init__(self, experiment: str | os.PathLike | None, model: Any, optimizer: Any = None, *,
                  train_samples: int, validation_samples: int = 0,
@@ -208,8 +222,9 @@ class Worker:
         self._has_gradients = False  # of an earlier block
         self._places: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
-        declared = [_metric(metric) for metric in metrics]
+        declared = _declared(metrics)
         self._names = [metric.name for metric in declared]
+        self._shares = {metric.name for metric in declared if metric.share and not metric.exponential}
         keep: list[Any] = []  # alive until the library has copied the values
         options = c.Options(
             size=ctypes.sizeof(c.Options),
@@ -223,7 +238,6 @@ class Worker:
         self._terminated = False
         c.check(c.library.kumo_worker_open(ctypes.byref(options), ctypes.byref(self._handle)))
         atexit.register(self.close)
-        Worker._opened = self
         if os.environ.get("KUMO_WORKER_NAME"):
             self._leave_on_sigterm()
         self._states = self._count_states()
@@ -301,7 +315,6 @@ class Worker:
         handle, self._handle = self._handle, ctypes.c_void_p()
         c.library.kumo_worker_close(handle)
         atexit.unregister(self.close)
-        Worker._opened = None
 
     def __enter__(self) -> Worker:
         return self
@@ -472,7 +485,10 @@ class Worker:
 
 def _adapted(model: Any, optimizer: Any):
     if isinstance(model, dict):
-        model = ArrayModel(model)
+        arrays = _adapted(ArrayModel(model), optimizer)
+        arrays.how_to_give_gradients = ("a dict has no place for it: give a kumo.ArrayModel, and write it into "
+                                        "the arrays of its gradients")
+        return arrays
     if isinstance(model, (ArrayModel, Tree)):
         if optimizer is not None:
             raise KumoError(f"a {type(model).__name__} has the optimizer's arrays itself; give no optimizer")
@@ -500,7 +516,7 @@ def _described_metrics(metrics: Sequence[Metric]):
     fields = (c.MetricField * len(metrics))()
     for i, metric in enumerate(metrics):
         formula = c.PERPLEXITY if metric.exponential else c.SHARE if metric.share else c.MEAN
-        fields[i] = c.MetricField(metric.name.encode(), formula, metric.more_is_better)
+        fields[i] = c.MetricField(metric.name.encode(), formula, bool(metric.more_is_better))
     return fields
 
 
@@ -515,20 +531,22 @@ def _text_of(error: BaseException) -> str:
 
 def _report_exceptions() -> None:
     """Below `kumo launch`, an exception ends the process with its exit code, and with its text in the
-    termination log, which the launcher quotes."""
+    termination log, which the launcher quotes. The program's own hook comes before."""
+    before = sys.excepthook
+    if getattr(before, "reports_to_kumo", False):
+        return
+
     def report(kind, value, trace):
-        sys.__excepthook__(kind, value, trace)
-        text = _text_of(value)
-        if log := os.environ.get("KUMO_TERMINATION_LOG"):
-            try:
-                with open(log, "w", encoding="utf-8") as file:
-                    file.write(text.replace("\n", "; ") + "\n")
-            except OSError:
-                pass
-        if isinstance(value, KumoError):
-            if Worker._opened is not None:
-                Worker._opened.close()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(value.exit_code)
+        try:
+            before(kind, value, trace)
+        finally:
+            if log := os.environ.get("KUMO_TERMINATION_LOG"):
+                try:
+                    with open(log, "w", encoding="utf-8") as file:
+                        file.write(_text_of(value).replace("\n", "; ") + "\n")
+                except OSError:
+                    pass
+            if isinstance(value, KumoError):
+                raise SystemExit(value.exit_code)  # as the interpreter's end, with what atexit has
+    report.reports_to_kumo = True
     sys.excepthook = report

@@ -15,6 +15,10 @@ CASE: what goes wrong, "" for nothing:
   second          another worker is made
   left            the loop over blocks() is left
   no_evaluation   blocks() gets no function to evaluate with
+  share           an accuracy is no share
+  best            checkpoint.best is a metric of which nobody said whether more is better
+  idle            the program ends without a worker
+  closed          it closes its worker before the job is complete
 """
 import os
 import pathlib
@@ -83,7 +87,7 @@ def gradients(indices):
 def evaluate(part):
     for indices in part.minibatches():
         assert indices.min() >= 0 and indices.max() < VALIDATION
-        part.add(loss=gradients(indices + SAMPLES)[0], samples=len(indices))
+        part.add(loss=gradients(indices + SAMPLES)[0], samples=len(indices), **more)
 
 
 def misuse(block):
@@ -106,8 +110,19 @@ def misuse(block):
         raise kumo.KumoError("the child has ended")
 
 
+if CASE == "idle":
+    sys.exit()
+metrics, more, settings = ["loss"], {}, []
+if CASE == "share":
+    metrics, more = ["loss", "accuracy"], {"accuracy": 7}
+if CASE == "best":
+    metrics, settings = ["loss", "top1"], ["checkpoint.best=top1"]
+if CASE == "closed":
+    kumo.Worker(None, model, train_samples=SAMPLES, validation_samples=VALIDATION).close()
+    sys.exit()
 train_samples = SAMPLES + (1 if CASE == "samples" and NAME == "worker-1" else 0)
-with kumo.Worker(None, model, train_samples=train_samples, validation_samples=VALIDATION) as worker:
+with kumo.Worker(None, model, train_samples=train_samples, validation_samples=VALIDATION, metrics=metrics,
+                 settings=settings) as worker:
     for block in worker.blocks(None if CASE == "no_evaluation" else evaluate):
         disturb(block)
         misuse(block)
@@ -132,7 +147,7 @@ with kumo.Worker(None, model, train_samples=train_samples, validation_samples=VA
             weights["mean"][...] = x[indices].mean(axis=0)
             if CASE == "shape":
                 model.weights["layer.weight"] = np.zeros(9, np.float32)
-            block.add(loss=float("nan") if CASE == "loss" else loss, samples=len(indices))
+            block.add(loss=float("nan") if CASE == "loss" else loss, samples=len(indices), **more)
             if CASE == "early":
                 break
         if CASE == "nan":

@@ -50,7 +50,10 @@ def run_program(descriptors, request):
         code = error.code or 0
     except BaseException:
         code = 1
-        sys.excepthook(*sys.exc_info())
+        try:
+            sys.excepthook(*sys.exc_info())
+        except SystemExit as error:
+            code = error.code
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

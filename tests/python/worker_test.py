@@ -92,7 +92,8 @@ class NumpyTest(JobTest):
             "fork": "forked from the one that opened the Worker",
             "second": "this process has a worker already",
             "left": "the loop over blocks() was left before the job is complete; to leave without loss, call",
-            "no_evaluation": "call blocks(evaluate) with a function"}
+            "no_evaluation": "call blocks(evaluate) with a function",
+            "share": "partition 0: accuracy is 7 on average, but of a share"}
 
         def run(case):
             job = self.numpy_job()
