@@ -259,10 +259,11 @@ class OnnxImporter {
       KeepShape(call);
       return OkStatus();
     }
-    if ((node.op_type() == "Identity" || node.op_type() == "Cast") && call.IsArray(0)) {
+    if (node.op_type() == "Identity" && call.IsArray(0)) {
       Keep(node, 0, call.inputs[0]);
       return OkStatus();
     }
+    if (node.op_type() == "Cast" && call.IsArray(0)) return KeepCast(call);
     if (auto formula = FormulaOf(call)) {
       Keep(node, 0, *std::move(formula));
       return OkStatus();
@@ -295,6 +296,21 @@ class OnnxImporter {
                         "its other outputs have no counterpart"));
     }
     return OkStatus();
+  }
+
+  // A cast that keeps all numbers; others truncate.
+  Status KeepCast(const OnnxCall& call) {
+    const auto to = static_cast<int>(call.Int("to", onnx::TensorProto::FLOAT));
+    const bool to_floats = to == onnx::TensorProto::FLOAT || to == onnx::TensorProto::DOUBLE ||
+                           to == onnx::TensorProto::FLOAT16 || to == onnx::TensorProto::BFLOAT16;
+    const bool to_integers = to == onnx::TensorProto::INT64 || to == onnx::TensorProto::INT32;
+    const OnnxOperand& operand = call.inputs[0];
+    if (to_floats || (to_integers && graph_.node(operand.node).integers)) {
+      Keep(call.node, 0, operand);
+      return OkStatus();
+    }
+    return Leave(call, operand.view.extents,
+                 "it rounds or truncates its operand; leave this conversion out of the model");
   }
 
   void KeepShape(const OnnxCall& call) {
@@ -346,8 +362,14 @@ class OnnxImporter {
                                ": no node computes it from the input");
       }
       const ModelOutput output = OutputCalled(info.name(), found->second);
+      // Parts of a node's output may be outputs of their own.
+      const auto whole = [&](const OnnxOperand& scores) {
+        return graph_.known(scores) && scores.view.Covers(graph_.node(scores.node).shape.size());
+      };
       const auto same = [&](const ModelOutput& other) {
-        return other.scores.node == output.scores.node;
+        return other.scores.node == output.scores.node &&
+               (other.scores.view.SamePlaces(output.scores.view) ||
+                (whole(other.scores) && whole(output.scores)));
       };
       const auto before = std::ranges::find_if(outputs, same);
       if (before == outputs.end()) {

@@ -247,6 +247,61 @@ TEST(FromOnnx, ANodeWithoutACounterpartIsNamedWithItsOpShapeAndRemedy) {
               HasSubstr("com.microsoft"));
 }
 
+// Outputs "y" and "z" are parts of a layer's five outputs: of two and three, or both of the first
+// two.
+onnx::ModelProto ModelOfParts(bool different) {
+  onnx::ModelProto model = ModelOf(R"(
+    initializer { name: "zero" dims: 1 data_type: 7 int64_data: 0 }
+    initializer { name: "one" dims: 1 data_type: 7 int64_data: 1 }
+    initializer { name: "two" dims: 1 data_type: 7 int64_data: 2 }
+    initializer { name: "five" dims: 1 data_type: 7 int64_data: 5 }
+    node { op_type: "Flatten" input: "x" output: "f" }
+    node { op_type: "Gemm" input: "f" input: "w" output: "g" attribute { name: "transB" type: INT i: 1 } }
+    node { op_type: "Slice" input: "g" input: "zero" input: "two" input: "one" output: "y" }
+    node { op_type: "Slice" input: "g" input: "zero" input: "two" input: "one" output: "z" })");
+  if (different) {
+    onnx::NodeProto* const slice = model.mutable_graph()->mutable_node(3);
+    slice->set_input(1, "two");
+    slice->set_input(2, "five");
+  }
+  model.mutable_graph()->add_output()->set_name("z");
+  return model;
+}
+
+TEST(FromOnnx, PartsOfALayersOutputAreOutputsOfTheirOwn) {
+  const auto parts = Reread(ModelOfParts(true));
+  ASSERT_TRUE(parts.ok()) << parts.status().message();
+  ASSERT_EQ(parts->graph.outputs.size(), 2);
+  EXPECT_EQ(parts->graph.values[parts->graph.outputs[0].value].shape.size(), 2);
+  EXPECT_EQ(parts->graph.values[parts->graph.outputs[1].value].shape.size(), 3);
+  const auto twice = Reread(ModelOfParts(false));
+  ASSERT_TRUE(twice.ok()) << twice.status().message();
+  EXPECT_EQ(twice->graph.outputs.size(), 1);
+}
+
+// A layer behind a cast to a type of TensorProto and back.
+Result<Returned> RereadCastTo(int type) {
+  const auto cast = [](const char* from, const char* to, int as) {
+    return std::string("node { op_type: 'Cast' input: '") + from + "' output: '" + to +
+           "' attribute { name: 'to' type: INT i: " + std::to_string(as) + " } } ";
+  };
+  return Reread(ModelOf(cast("x", "c", type) + cast("c", "d", onnx::TensorProto::FLOAT) +
+                        "node { op_type: 'Flatten' input: 'd' output: 'f' } "
+                        "node { op_type: 'Gemm' input: 'f' input: 'w' output: 'y' "
+                        "attribute { name: 'transB' type: INT i: 1 } }"));
+}
+
+TEST(FromOnnx, CastsThatTruncateHaveNoCounterpart) {
+  using onnx::TensorProto;
+  for (const int type : {TensorProto::FLOAT16, TensorProto::DOUBLE, TensorProto::BFLOAT16}) {
+    const auto kept = RereadCastTo(type);
+    EXPECT_TRUE(kept.ok()) << kept.status().message();
+  }
+  for (const int type : {TensorProto::INT64, TensorProto::INT32, TensorProto::BOOL}) {
+    EXPECT_THAT(RereadCastTo(type).status().message(), HasSubstr("it rounds or truncates"));
+  }
+}
+
 TEST(FromOnnx, AFreeExtentNeedsAShape) {
   onnx::ModelProto model =
       ModelOf(R"(node { op_type: "Relu" input: "x" output: "a" } )" + std::string(kHead));
