@@ -275,6 +275,7 @@ void WorkerService::Do(const DropAction& drop) {
 void WorkerService::Do(const LeaveAction& leave) {
   left_ = true;
   result_ = leave.status;
+  handed_over_ = leave.handed_over;
 }
 
 }  // namespace kumo

@@ -41,6 +41,8 @@ class WorkerService {
 
   // Takes part in the job until it ends: ok if the job is done, otherwise the reason for leaving.
   Status Run();
+  // Behind Run: whether it left on request, without a loss.
+  bool handed_over() const { return handed_over_; }
 
  private:
   // The result of a computation, to be processed on the loop thread.
@@ -81,6 +83,7 @@ class WorkerService {
 
   WaitNotice wait_notice_;
   bool left_ = false;
+  bool handed_over_ = false;
   Status result_;
 
   Tracer tracer_;

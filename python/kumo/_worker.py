@@ -306,7 +306,8 @@ class Worker:
                 self._current = None
 
     def leave(self) -> None:
-        """Asks to leave the job without loss. Go on with the loop, which then ends soon."""
+        """Asks to leave the job without loss. Go on with the loop, which then ends soon, or raises a
+        KumoError if the partitions are not handed over within checkpoint.grace_s seconds."""
         self._check_process()
         self._check(c.library.kumo_worker_leave(self._handle))
 

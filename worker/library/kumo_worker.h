@@ -167,7 +167,9 @@ kumo_status kumo_worker_finish(kumo_worker* worker, const double* sums, int32_t 
 kumo_status kumo_worker_fail(kumo_worker* worker, kumo_status status, const char* reason);
 
 /* Asks to leave the job without loss: go on until kumo_worker_next returns KUMO_WORK_LEFT
- * (or KUMO_WORK_DONE, if the job is complete first). */
+ * (or KUMO_WORK_DONE, if the job is complete first). KUMO_UNAVAILABLE there: the partitions were
+ * not handed over within checkpoint.grace_s seconds, and other workers compute the last block
+ * again. */
 kumo_status kumo_worker_leave(kumo_worker* worker);
 /* Ends the worker. Work in progress is given back; to leave without loss, kumo_worker_leave comes
  * before. All threads have ended when it returns. NULL is ignored. In a forked child it does

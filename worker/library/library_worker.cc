@@ -179,8 +179,8 @@ std::optional<CallerWork> LibraryWorker::Next(TimeUs timeout) {
   thread_.join();
   ended_ = true;
   result_ = run_result_;
-  // The session calls a departure that was asked for an interruption.
-  if (asked_to_leave_ && result_.code() == StatusCode::kUnavailable) {
+  // The session calls a departure that was asked for an interruption, complete or not.
+  if (asked_to_leave_ && service_->handed_over()) {
     result_ = OkStatus();
     left_ = true;
   }

@@ -86,6 +86,7 @@ struct DropAction {
 // Ends the worker: ok if the job is done, otherwise the reason.
 struct LeaveAction {
   Status status;
+  bool handed_over = false;  // it left on request, and nothing of its work is lost
 };
 
 using WorkerAction =

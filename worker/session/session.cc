@@ -258,7 +258,9 @@ WorkerActions Session::Leave(TimeUs now) {
   if (again && now < leave_by_ - grace + kSameRequest) return {};
   if (!again) leave_by_ = now + grace;
   if (again || !servers_.joined()) {
-    Finish(Unavailable("ended by a signal before its partitions were handed over"), &context);
+    // A worker that has not joined has no partitions.
+    Finish(Unavailable("ended by a signal before its partitions were handed over"), &context,
+           /*handed_over=*/!servers_.joined());
   } else {
     report_.set_leaving(true);
     SendHeartbeats(&context);
@@ -273,7 +275,8 @@ void Session::LeaveIfHandedOver(WorkerStepContext* context) {
   if (leave_by_ == 0 || finished_) return;
   if (rounds_.HandedOver() && requests_.empty()) {
     report_.set_handed_over(true);
-    Finish(Unavailable("left on request: the other workers take its partitions over"), context);
+    Finish(Unavailable("left on request: the other workers take its partitions over"), context,
+           /*handed_over=*/true);
   } else if (context->now > leave_by_) {
     Finish(Unavailable("left on request, but its partitions were not handed over within " +
                        std::to_string(static_cast<int>(grace_s_)) + " s (checkpoint.grace_s)"),
@@ -281,7 +284,7 @@ void Session::LeaveIfHandedOver(WorkerStepContext* context) {
   }
 }
 
-void Session::Finish(Status status, WorkerStepContext* context) {
+void Session::Finish(Status status, WorkerStepContext* context, bool handed_over) {
   if (finished_) return;
   finished_ = true;
   rounds_.Report(context->now, &report_);
@@ -291,7 +294,7 @@ void Session::Finish(Status status, WorkerStepContext* context) {
   bye.header.mutable_worker_report()->set_failure(status.message());
   bye.header.mutable_worker_report()->set_failure_code(static_cast<uint32_t>(status.code()));
   context->Send(0, std::move(bye));
-  context->Do(LeaveAction{std::move(status)});
+  context->Do(LeaveAction{std::move(status), handed_over});
 }
 
 // --- Descriptions.

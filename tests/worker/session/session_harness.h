@@ -260,7 +260,10 @@ class Script {
         adopted.erase(drop->partition);
         dropped.push_back(drop->partition);
       }
-      if (auto* leave = std::get_if<LeaveAction>(&action)) left = leave->status;
+      if (auto* leave = std::get_if<LeaveAction>(&action)) {
+        left = leave->status;
+        handed_over = leave->handed_over;
+      }
     }
   }
   // One computation at a time.
@@ -294,6 +297,7 @@ class Script {
   std::optional<TrainAheadAction> ahead;
   std::optional<EvaluateAction> evaluate;
   std::optional<Status> left;
+  bool handed_over = false;
   BlockTimes times;  // of the blocks that are trained
 
  private:

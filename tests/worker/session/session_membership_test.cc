@@ -189,6 +189,7 @@ TEST(Session, WithoutALeaseItLeavesAsSoonAsItIsReleased) {
   EXPECT_FALSE(script.left);
   script.Order({}, 0, /*released=*/true);
   EXPECT_TRUE(script.left);
+  EXPECT_TRUE(script.handed_over);
 }
 
 TEST(Session, WhatIsNotAcknowledgedKeepsALeavingWorker) {
@@ -245,7 +246,15 @@ TEST(Session, AskedTwiceOrTooLateItLeavesAsItIs) {
     ASSERT_TRUE(script.left);
     ASSERT_EQ(script.CountSent(wire::BYE), 1);
     EXPECT_FALSE(script.sent.back().message.header.worker_report().handed_over());
+    EXPECT_FALSE(script.handed_over);
   }
+}
+
+TEST(Session, BeforeItHasJoinedItLeavesWithoutALoss) {
+  Script script;
+  script.Take(script.session().Leave(script.now));
+  ASSERT_TRUE(script.left);
+  EXPECT_TRUE(script.handed_over);
 }
 
 // --- Servers that no longer know it.
