@@ -45,7 +45,8 @@ namespace {
 static_assert(static_cast<int>(StatusCode::kOutOfRange) == KUMO_OUT_OF_RANGE);
 
 thread_local std::string last_error;
-std::atomic<bool> has_worker{false};
+// The process that has a worker, or 0. A forked child has none, whatever its parent has.
+std::atomic<pid_t> owner{0};
 
 kumo_status Report(const Status& status) {
   if (status.ok()) return KUMO_OK;
@@ -248,12 +249,17 @@ kumo_status kumo_worker_open(const kumo_worker_options* options, kumo_worker** w
         options->metrics_count < 0 || options->settings_count < 0) {
       return InvalidArgument("the options are of another version of kumo_worker.h");
     }
-    if (kumo::has_worker.exchange(true)) {
+    const pid_t self = getpid();
+    if (kumo::owner.exchange(self) == self) {
       return kumo::FailedPrecondition("this process has a worker already; close it first");
     }
-    const Status status = kumo::Open(*options, worker);
-    if (!status.ok()) kumo::has_worker = false;
-    return status;
+    // Also if the memory is exhausted, or no thread can be started.
+    const std::unique_ptr<kumo_worker*, void (*)(kumo_worker**)> guard(worker,
+                                                                       [](kumo_worker** opened) {
+                                                                         if (*opened == nullptr)
+                                                                           kumo::owner = 0;
+                                                                       });
+    return kumo::Open(*options, worker);
   });
 }
 
@@ -331,7 +337,7 @@ void kumo_worker_close(kumo_worker* worker) {
   // A forked child has none of the worker's threads, and its locks are in any state.
   if (worker == nullptr || worker->pid != getpid()) return;
   delete worker;
-  kumo::has_worker = false;
+  kumo::owner = 0;
 }
 
 kumo_status kumo_weights_open(const char* path, kumo_weights** weights) {
