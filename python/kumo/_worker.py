@@ -517,7 +517,8 @@ def _described_metrics(metrics: Sequence[Metric]):
     fields = (c.MetricField * len(metrics))()
     for i, metric in enumerate(metrics):
         formula = c.PERPLEXITY if metric.exponential else c.SHARE if metric.share else c.MEAN
-        fields[i] = c.MetricField(metric.name.encode(), formula, bool(metric.more_is_better))
+        direction = c.DIRECTION_UNKNOWN if metric.more_is_better is None else metric.more_is_better
+        fields[i] = c.MetricField(metric.name.encode(), formula, direction)
     return fields
 
 

@@ -93,7 +93,10 @@ class NumpyTest(JobTest):
             "second": "this process has a worker already",
             "left": "the loop over blocks() was left before the job is complete; to leave without loss, call",
             "no_evaluation": "call blocks(evaluate) with a function",
-            "share": "partition 0: accuracy is 7 on average, but of a share"}
+            "share": "partition 0: accuracy is 7 on average, but of a share",
+            "best": "checkpoint.best = top1, but it is unknown whether more of top1 is better; declare",
+            "idle": "worker-0 ended without having taken part in the job; does the program of worker.command",
+            "closed": "worker-0 ended without having taken part in the job"}
 
         def run(case):
             job = self.numpy_job()

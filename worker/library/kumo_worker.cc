@@ -106,7 +106,7 @@ Result<TensorSpec> SpecOf(const kumo_tensor& tensor) {
 
 Result<Metric> MetricOf(const kumo_metric& metric, int sum) {
   if (metric.name == nullptr) return InvalidArgument("a metric has no name");
-  Metric converted{.name = metric.name, .sum = sum, .more_is_better = metric.more_is_better != 0};
+  Metric converted{.name = metric.name, .sum = sum, .more_is_better = metric.more_is_better > 0};
   switch (metric.formula) {
     case KUMO_METRIC_MEAN:
       return converted;
@@ -133,6 +133,7 @@ Result<OwnModel> ModelOf(const kumo_worker_options& options) {
        std::span(options.metrics, static_cast<size_t>(options.metrics_count))) {
     KUMO_ASSIGN_OR_RETURN(Metric converted,
                           MetricOf(metric, static_cast<int>(model.metrics.size())));
+    if (metric.more_is_better < 0) model.undirected.push_back(converted.name);
     model.metrics.push_back(std::move(converted));
   }
   model.train_samples = options.train_samples;

@@ -76,9 +76,10 @@ typedef enum {
   KUMO_METRIC_PERPLEXITY = 2 /* exp(sum / samples) */
 } kumo_metric_formula;
 typedef struct {
-  const char* name;       /* lower-case letters, digits, underscores */
-  int32_t formula;        /* kumo_metric_formula */
-  int32_t more_is_better; /* 0 or 1 */
+  const char* name; /* lower-case letters, digits, underscores */
+  int32_t formula;  /* kumo_metric_formula */
+  /* 0 or 1; -1: unknown, and checkpoint.best and job.patience_metric refuse the metric */
+  int32_t more_is_better;
 } kumo_metric;
 
 typedef struct {

@@ -24,6 +24,19 @@ namespace {
 
 constexpr char kPage[] = "docs/pytorch.md";
 
+// Settings that choose by a metric need to know whether more of it is better.
+Status CheckDirections(const Experiment& experiment, const std::vector<std::string>& undirected) {
+  const auto check = [&](const std::string& key, const std::string& metric) {
+    if (std::ranges::count(undirected, metric) == 0) return OkStatus();
+    return InvalidArgument(key + " = " + metric + ", but it is unknown whether more of " + metric +
+                           " is better; declare it in the program: kumo.Metric(\"" + metric +
+                           "\", more_is_better=True), or False");
+  };
+  KUMO_RETURN_IF_ERROR(check("checkpoint.best", experiment.checkpoint.best));
+  if (experiment.job.patience == 0) return OkStatus();
+  return check("job.patience_metric", experiment.job.patience_metric);
+}
+
 Result<JobSpec> SpecOf(const Experiment& experiment, const OwnModel& model) {
   JobSpec spec;
   KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(model.tensors));
@@ -39,6 +52,7 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const OwnModel& model) {
   }
   KUMO_RETURN_IF_ERROR(CheckMetricSettings(experiment, spec.metrics, model.validation_samples,
                                            "the program", std::string("there (") + kPage + ")"));
+  KUMO_RETURN_IF_ERROR(CheckDirections(experiment, model.undirected));
   spec.train_samples = model.train_samples;
   spec.validation_samples = model.validation_samples;
   spec.train.name = spec.validation.name = "samples of a program";

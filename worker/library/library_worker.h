@@ -49,6 +49,7 @@ struct OwnModel {
   std::vector<TensorSpec> tensors;
   std::vector<const float*> initial;  // by tensor; borrowed for Open
   std::vector<Metric> metrics;
+  std::vector<std::string> undirected;  // metrics for which nobody said whether more is better
   int64_t train_samples = 0;
   int64_t validation_samples = 0;
 };
