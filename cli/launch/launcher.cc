@@ -51,7 +51,11 @@ std::string Launcher::OutputFile(const ProcessId& id) const {
 }
 
 std::string Launcher::TerminationLog(const ProcessId& id) const {
-  return plan_.log_directory + "/" + id.Name() + ".last-words";
+  // The process may change its working folder.
+  std::error_code error;
+  const std::string file = plan_.log_directory + "/" + id.Name() + ".last-words";
+  const std::filesystem::path absolute = std::filesystem::absolute(file, error);
+  return error ? file : absolute.string();
 }
 
 Outcome Launcher::Run() {
@@ -144,6 +148,10 @@ void Launcher::Reap() {
     ProcessEnd end = EndOf(status);
     if (!end.ok()) end.reason = ExitReasonOf(TerminationLog(id), OutputFile(id), output_start_[id]);
     if (const auto host = plan_.hosts.find(id); host != plan_.hosts.end()) end.host = host->second;
+    // Of another host the file is out of sight.
+    if (plan_.environment.contains(id) && end.host.empty()) {
+      end.took_part = access(TerminationLog(id).c_str(), F_OK) == 0;
+    }
     LOG(INFO) << Describe(id, end);
     supervisor_.OnCheckpoint(NewestCheckpoint());
     Do(supervisor_.OnEnd(id, end, clock_->NowUs()));

@@ -38,6 +38,15 @@ Outcome FailureOf(const ProcessEnd& end, std::string words) {
   return outcome;
 }
 
+Outcome IdleOutcome(const ProcessId& id) {
+  Outcome outcome;
+  outcome.code = static_cast<int>(ExitCode::kBadConfiguration);
+  outcome.words = id.Name() +
+                  " ended without having taken part in the job; does the program of worker.command "
+                  "make a kumo.Worker, and go through its blocks() until the job is complete?";
+  return outcome;
+}
+
 std::string Seconds(TimeUs us) { return std::to_string((us + kSecond / 2) / kSecond) + " s"; }
 
 }  // namespace
@@ -74,6 +83,8 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
         CancelRestarts();
       } else if (!end.ok()) {
         OnFailure(id, end, now, &actions);
+      } else if (!end.took_part) {
+        BeginToFail(IdleOutcome(id), now, &actions);
       }
       break;
     case Phase::kStopping:
@@ -134,7 +145,11 @@ void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs no
 
 void Supervisor::Fail(const ProcessId& id, const ProcessEnd& end, const std::string& remark,
                       TimeUs now, Actions* actions) {
-  cause_ = FailureOf(end, Describe(id, end) + remark);
+  BeginToFail(FailureOf(end, Describe(id, end) + remark), now, actions);
+}
+
+void Supervisor::BeginToFail(Outcome cause, TimeUs now, Actions* actions) {
+  cause_ = std::move(cause);
   phase_ = Phase::kFailing;
   deadline_ = now + settings_.failure_grace_us;
   CancelRestarts();

@@ -10,7 +10,9 @@
 //   failure has all its restarts again. So a long job survives any number of failures, and a
 //   process that fails without progress of the job does not restart for ever.
 // - If a server is gone for good, or no worker is left, the job fails.
-// - Exit codes 64 and 78 mean that a restart cannot help: they end the job at once.
+// - Exit codes 64 and 78 mean that a restart cannot help: they end the job at once. So does a
+// program
+//   of worker.command that ends well during the job without having taken part: the job would wait.
 // - Server 0 decides the outcome: if it ends well, the job is done, and the other processes get
 //   some time to leave; if it ends with 75, the job was stopped or has failed.
 // - A request to stop goes to server 0 only, which saves and lets all processes leave; a second
@@ -47,10 +49,11 @@ inline constexpr ProcessId kServer0{ProcessId::Role::kServer, 0};
 
 // The end of a process.
 struct ProcessEnd {
-  int code = 0;        // exit code; meaningless if signal is not 0
-  int signal = 0;      // the signal that killed it, or 0
-  std::string reason;  // its own report; may be ""
-  std::string host{};  // "": this machine
+  int code = 0;           // exit code; meaningless if signal is not 0
+  int signal = 0;         // the signal that killed it, or 0
+  std::string reason;     // its own report; may be ""
+  std::string host{};     // "": this machine
+  bool took_part = true;  // false: a program of worker.command that was no worker at its end
 
   bool ok() const { return code == 0 && signal == 0; }
 };
@@ -133,6 +136,7 @@ class Supervisor {
   void OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now, Actions* actions);
   void Fail(const ProcessId& id, const ProcessEnd& end, const std::string& remark, TimeUs now,
             Actions* actions);
+  void BeginToFail(Outcome cause, TimeUs now, Actions* actions);
   void PreferServer0sWords();
   std::string StopWords() const;
   void CancelRestarts();

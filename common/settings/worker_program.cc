@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "common/base/file.h"
 #include "common/base/shell_word.h"
@@ -72,6 +75,16 @@ std::vector<std::pair<std::string, std::string>> WorkerEnvironment(const Program
   if (!place.device.empty()) environment.emplace_back("KUMO_DEVICE", place.device);
   if (!place.http.empty()) environment.emplace_back("KUMO_HTTP", place.http);
   return environment;
+}
+
+void MarkAsWorker(const Variables& variables) {
+  const std::string log = ValueOf(variables, "KUMO_TERMINATION_LOG");
+  if (!log.empty()) std::ofstream{log};
+}
+
+void UnmarkAsWorker(const Variables& variables) {
+  const std::string log = ValueOf(variables, "KUMO_TERMINATION_LOG");
+  if (!log.empty()) unlink(log.c_str());
 }
 
 }  // namespace kumo

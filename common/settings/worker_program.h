@@ -40,4 +40,10 @@ Result<std::vector<std::string>> RemoteWorkerProgram(const Experiment& experimen
 std::vector<std::pair<std::string, std::string>> WorkerEnvironment(const ProgramPlace& place,
                                                                    const Variables& variables);
 
+// Creates the termination log that `kumo launch` has named (KUMO_TERMINATION_LOG), empty: the sign
+// that the process is a worker. Errors are ignored.
+void MarkAsWorker(const Variables& variables);
+// Removes it again: the process is no longer a worker, though the job goes on.
+void UnmarkAsWorker(const Variables& variables);
+
 }  // namespace kumo

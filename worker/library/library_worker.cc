@@ -17,6 +17,7 @@
 #include "common/job/process_identity.h"
 #include "common/job/round_policy.h"
 #include "common/settings/parser.h"
+#include "common/settings/worker_program.h"
 #include "worker/training/metric_settings.h"
 
 namespace kumo {
@@ -118,8 +119,11 @@ std::vector<int> LeaveRequests::Take() {
   return {0};
 }
 
-LibraryWorker::LibraryWorker(Experiment experiment, std::unique_ptr<Logging> logging)
-    : experiment_(std::move(experiment)), logging_(std::move(logging)) {}
+LibraryWorker::LibraryWorker(Experiment experiment, Variables variables,
+                             std::unique_ptr<Logging> logging)
+    : experiment_(std::move(experiment)),
+      variables_(std::move(variables)),
+      logging_(std::move(logging)) {}
 
 Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSettings& settings,
                                                            const OwnModel& model) {
@@ -145,7 +149,8 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
     KUMO_ASSIGN_OR_RETURN(logging, Logging::Start(log));
   }
   Buffer<float> initial = InitialOf(spec.layout, model);
-  std::unique_ptr<LibraryWorker> worker(new LibraryWorker(experiment, std::move(logging)));
+  std::unique_ptr<LibraryWorker> worker(
+      new LibraryWorker(experiment, settings.variables, std::move(logging)));
   ProcessTitle title{"kumo-worker", session.name, std::string(kVersion), std::string(kCommit)};
   KUMO_ASSIGN_OR_RETURN(worker->shown_,
                         ShownProcess::Start(ValueOf(settings.variables, "KUMO_HTTP"), "KUMO_HTTP",
@@ -156,6 +161,7 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
       worker->service_,
       WorkerService::Make(session, &worker->clock_, worker->engine_.get(), &worker->leave_,
                           worker->shown_ ? worker->shown_->view() : nullptr));
+  MarkAsWorker(settings.variables);
   worker->thread_ = std::thread([self = worker.get()] {
     try {
       self->run_result_ = self->service_->Run();
@@ -170,6 +176,7 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
 
 LibraryWorker::~LibraryWorker() {
   if (!thread_.joinable()) return;
+  UnmarkAsWorker(variables_);
   engine_->Fail(Unavailable("the program ended its worker before the job was done"));
   // A second request, some time after the first, ends a worker that holds leases.
   constexpr auto kBetweenRequests = std::chrono::milliseconds(200);

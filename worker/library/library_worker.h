@@ -85,9 +85,10 @@ class LibraryWorker {
   void Leave();
 
  private:
-  LibraryWorker(Experiment experiment, std::unique_ptr<Logging> logging);
+  LibraryWorker(Experiment experiment, Variables variables, std::unique_ptr<Logging> logging);
 
   const Experiment experiment_;
+  const Variables variables_;
   const std::unique_ptr<Logging> logging_;  // ends last
   RunningClock clock_;
   LeaveRequests leave_;

@@ -75,6 +75,25 @@ TEST_F(SupervisorTest, AJobThatIsDoneEndsWellWhateverTheOrder) {
   EXPECT_EQ(supervisor_.outcome().words, "");
 }
 
+TEST_F(SupervisorTest, AProgramThatEndsWithoutBeingAWorkerEndsTheJob) {
+  ProcessEnd idle;
+  idle.took_part = false;
+  EXPECT_THAT(End(kWorker1, idle),
+              ElementsAre("signal 15 server-0", "signal 15 server-1", "signal 15 worker-0"));
+  EndAll({kServer0, kServer1, kWorker0}, Code(75));
+  EXPECT_EQ(supervisor_.outcome().code, 78);
+  EXPECT_THAT(supervisor_.outcome().words,
+              HasSubstr("worker-1 ended without having taken part in the job"));
+}
+
+TEST_F(SupervisorTest, AProgramThatIsNoWorkerAfterTheJobIsNoFailure) {
+  ProcessEnd idle;
+  idle.took_part = false;
+  EndAll({kServer0, kServer1, kWorker0}, kOk);
+  EndAll({kWorker1}, idle);
+  EXPECT_EQ(supervisor_.outcome().code, 0);
+}
+
 TEST_F(SupervisorTest, ACrashedWorkerIsStartedAgainAfterPausesThatDouble) {
   TimeUs last_pause = 0;
   for (int i = 0; i < 3; ++i) {
