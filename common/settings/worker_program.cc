@@ -69,7 +69,10 @@ std::vector<std::pair<std::string, std::string>> WorkerEnvironment(const Program
   std::string lines;
   for (const std::string& set : place.sets) lines += set + "\n";
   auto environment = PythonVariables(place.share, variables);
-  environment.emplace_back("KUMO_EXPERIMENT", place.file);
+  std::error_code error;  // without a working folder paths stay relative
+  const std::filesystem::path file = std::filesystem::absolute(place.file, error);
+  environment.emplace_back("KUMO_EXPERIMENT", error ? place.file : file.string());
+  environment.emplace_back("KUMO_FOLDER", std::filesystem::current_path(error).string());
   environment.emplace_back("KUMO_SETTINGS", lines);
   environment.emplace_back("KUMO_WORKER_NAME", place.name);
   if (!place.device.empty()) environment.emplace_back("KUMO_DEVICE", place.device);

@@ -36,7 +36,8 @@ Result<std::vector<std::string>> RemoteWorkerProgram(const Experiment& experimen
                                                      const Variables& variables);
 
 // Additions to the environment of such a process. The folder of Kumo's Python package is put before
-// the others of PYTHONPATH.
+// the others of PYTHONPATH. The program may change its working folder: the experiment's path is
+// absolute, and KUMO_FOLDER is the present working folder.
 std::vector<std::pair<std::string, std::string>> WorkerEnvironment(const ProgramPlace& place,
                                                                    const Variables& variables);
 

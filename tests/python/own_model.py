@@ -19,6 +19,7 @@ CASE: what goes wrong, "" for nothing:
   best            checkpoint.best is a metric of which nobody said whether more is better
   idle            the program ends without a worker
   closed          it closes its worker before the job is complete
+  elsewhere       the program changes its working folder
 """
 import os
 import pathlib
@@ -32,6 +33,8 @@ import numpy as np
 CASE = os.environ.get("CASE", "")
 NAME = os.environ["KUMO_WORKER_NAME"]
 SAMPLES, VALIDATION = 200, 30
+if CASE == "elsewhere":
+    os.chdir("/")
 random = np.random.default_rng(1)
 x = random.normal(size=(SAMPLES + VALIDATION, 8)).astype(np.float32)
 y = x @ random.normal(size=8).astype(np.float32) + 0.5

@@ -168,9 +168,10 @@ class NumpyTest(JobTest):
             "import kumo, numpy; stored = numpy.load('weights.npz'); own = kumo.load_state_dict('out'); "
             "print(all((stored[name] == own[name]).all() for name in own), len(stored.files) == len(own))")),
             "True True\n")
-        one, two = (self.run_of(1, "", f"network.initial_weights={job.folder}/{start}",
-                                "schedule.learning_rate=0.01")[0].weights(NUMPY)
-                    for start in ("weights.safetensors", "out"))
+        # The folders of jobs lie side by side.
+        one, two = (self.run_of(1, case, f"network.initial_weights={start}", "schedule.learning_rate=0.01")[0]
+                    .weights(NUMPY) for case, start in (
+                        ("", job.folder / "weights.safetensors"), ("elsewhere", f"../{job.folder.name}/out")))
         self.assertEqual(one, two)
 
 

@@ -87,7 +87,7 @@ typedef struct {
   const char* experiment;      /* its file; the one of `kumo launch` counts, if there is one */
   const char* const* settings; /* "section.key=value" each, over those of the file */
   int32_t settings_count;
-  const char* name;   /* of the worker; NULL: the one of `kumo launch`, or HOST-PID */
+  const char* name;   /* of a worker that is started by hand; NULL: HOST-PID */
   const char* device; /* for people: "cpu", "cuda:0"; NULL: "cpu" */
   const kumo_tensor* tensors;
   int32_t tensors_count;
@@ -102,7 +102,8 @@ typedef struct kumo_worker kumo_worker;
 /* Reads the experiment, checks it against the options, and begins to join the job; kumo_worker_next
  * reports whether the servers accept this worker. `kumo launch` hands its experiment, settings and
  * this worker's name over in the environment (KUMO_EXPERIMENT, KUMO_SETTINGS, KUMO_WORKER_NAME);
- * KUMO_HTTP there is the address of a status page and metrics, HOST:PORT. */
+ * KUMO_HTTP there is the address of a status page and metrics, HOST:PORT. Relative paths of the
+ * experiment's settings are relative to KUMO_FOLDER, if that is set. */
 kumo_status kumo_worker_open(const kumo_worker_options* options, kumo_worker** worker);
 
 typedef enum {

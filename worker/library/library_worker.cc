@@ -80,6 +80,16 @@ std::vector<std::string> SetsOf(const LibraryWorkerSettings& settings) {
   return sets;
 }
 
+// The program may have changed its working folder since it was started in `folder`.
+void ResolvePaths(const std::string& folder, Experiment* experiment) {
+  if (folder.empty()) return;
+  for (std::string* const path :
+       {&experiment->output.directory, &experiment->network.initial_weights,
+        &experiment->network.initial_names, &experiment->cluster.keys}) {
+    if (!path->empty() && !path->starts_with('/')) *path = JoinPath(folder, *path);
+  }
+}
+
 Result<Experiment> ExperimentFor(const LibraryWorkerSettings& settings) {
   const std::string launched = ValueOf(settings.variables, "KUMO_EXPERIMENT");
   const std::string& file = launched.empty() ? settings.experiment : launched;
@@ -127,14 +137,16 @@ LibraryWorker::LibraryWorker(Experiment experiment, Variables variables,
 
 Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSettings& settings,
                                                            const OwnModel& model) {
-  KUMO_ASSIGN_OR_RETURN(const Experiment experiment, ExperimentFor(settings));
-  KUMO_ASSIGN_OR_RETURN(JobSpec spec, SpecOf(experiment, model));
+  KUMO_ASSIGN_OR_RETURN(Experiment experiment, ExperimentFor(settings));
   SessionSettings session;
-  session.experiment = experiment;
   session.identity = IdentityOf(experiment);
+  ResolvePaths(ValueOf(settings.variables, "KUMO_FOLDER"), &experiment);
+  KUMO_ASSIGN_OR_RETURN(JobSpec spec, SpecOf(experiment, model));
+  session.experiment = experiment;
   session.spec = spec;
-  session.name =
-      settings.name.empty() ? ValueOf(settings.variables, "KUMO_WORKER_NAME") : settings.name;
+  // The launched name counts, since all workers run the same program.
+  session.name = ValueOf(settings.variables, "KUMO_WORKER_NAME");
+  if (session.name.empty()) session.name = settings.name;
   if (session.name.empty()) session.name = HostName() + "-" + std::to_string(getpid());
   session.device = settings.device;
   session.process = ThisProcess(HostName());

@@ -57,7 +57,7 @@ struct OwnModel {
 struct LibraryWorkerSettings {
   std::string experiment;         // file, unless $KUMO_EXPERIMENT is set
   std::vector<std::string> sets;  // "section.key=value", before those of $KUMO_SETTINGS
-  std::string name;               // "": $KUMO_WORKER_NAME, else HOST-PID
+  std::string name;               // unless $KUMO_WORKER_NAME is set; "": HOST-PID
   std::string device;             // for people
   Variables variables;            // of the environment
 };

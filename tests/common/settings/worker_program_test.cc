@@ -56,7 +56,8 @@ TEST_F(WorkerProgramTest, ItFindsItsJobInTheEnvironmentAndOnAnotherHostItsPackag
   std::map<std::string, std::string> added;
   for (const auto& [name, value] : WorkerEnvironment(place, variables_)) added[name] = value;
   EXPECT_EQ(added, (std::map<std::string, std::string>{
-                       {"KUMO_EXPERIMENT", "my job.conf"},
+                       {"KUMO_EXPERIMENT", std::filesystem::current_path() / "my job.conf"},
+                       {"KUMO_FOLDER", std::filesystem::current_path()},
                        {"KUMO_SETTINGS", "job.seed=2\ncluster.workers=3\n"},
                        {"KUMO_WORKER_NAME", "worker-1"},
                        {"KUMO_DEVICE", "cuda:1"},
