@@ -77,7 +77,8 @@ class TorchModel:
             if now[name]._version != version:
                 raise c.KumoError(f"parameter {name} has been changed, but is frozen: the optimizer that the "
                                   "Worker was given does not step it; give the Worker one optimizer of all "
-                                  "trained parameters")
+                                  "trained parameters, or make it a buffer, which is averaged over the "
+                                  "partitions")
 
     @property
     def device(self) -> str:

@@ -4,13 +4,14 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 import numpy as np
 
 import kumo
 from kumo._arrays import Arrays
-from kumo._worker import _adapted, _declared
+from kumo._worker import Work, _adapted, _declared
 
 
 class ArrayModels(unittest.TestCase):
@@ -46,6 +47,13 @@ class Metrics(unittest.TestCase):
             kumo.Metric("top1", more_is_better=None)])
         with self.assertRaisesRegex(kumo.KumoError, r"metrics=\['loss'\]"):
             kumo.Worker("job.conf", {"w": np.ones(3)}, train_samples=1, metrics="loss")
+
+
+    def test_a_bad_loss_is_found_in_its_minibatch(self):
+        work = object.__new__(Work)
+        work._work = types.SimpleNamespace(minibatch=8)
+        work._means = {"loss": [(1.0, 4), (1.0, 4), (1.0, 4), (float("inf"), 4)]}  # two parts of each
+        self.assertEqual(work._first_bad("loss"), "inf in minibatch 1")
 
 
 class Exceptions(unittest.TestCase):

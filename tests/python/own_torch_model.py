@@ -3,7 +3,8 @@ frozen parameter, parameters and a layer of other precisions, a buffer that the 
 accumulated over two parts of a minibatch, and AdamW.
 
 CASE: as in own_model.py: stop; late_zero_grad: zero_grad() comes after step(); replaced: a parameter is
-replaced; others: the optimizer has another model's parameters; loader: a DataLoader's process reports."""
+replaced; nadam: the optimizer is NAdam; others: the optimizer has another model's parameters; loader: a
+DataLoader's process reports."""
 import os
 import pathlib
 import signal
@@ -49,6 +50,8 @@ model = Net()
 before = model.frozen.weight.clone()
 stepped = Net() if CASE == "others" else model
 optimizer = torch.optim.AdamW((p for p in stepped.parameters() if p.requires_grad), lr=0.01)
+if CASE == "nadam":
+    optimizer = torch.optim.NAdam(model.parameters())
 
 
 def evaluate(part):

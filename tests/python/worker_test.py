@@ -214,6 +214,7 @@ class TorchTest(JobTest):
             "replaced": (gradient, "tensor first.bias of the model has been replaced since the Worker was"),
             "others": (gradient, "the optimizer steps 9 parameters that the model does not have"),
             "loader": (gradient, "forked from the one that opened the Worker, as those of a DataLoader"),
+            "nadam": (["block.reset_local_state = false"], "mu_product in the state of NAdam is neither"),
             # optimiser.type = momentum
             "": (["block.reset_local_state = false"], "optimiser.type carries 1 arrays")}
 
