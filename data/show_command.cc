@@ -105,8 +105,12 @@ void PrintObjects(const ObjectFigures& figures, int64_t images) {
 
 void PrintSet(const char* title, const Shown& set) {
   std::printf("%-10s  %s\n", title, set.dataset.name().c_str());
+  // The first field of a table without pictures may be its label.
+  auto input = std::ranges::find_if(set.fields,
+                                    [](const Field& field) { return field.name != kLabelField; });
+  if (input == set.fields.end()) input = set.fields.begin();
   std::printf("%-10s  %lld samples, %s of %s\n", "", static_cast<long long>(set.dataset.size()),
-              NameOf(set.fields[0].type), ExtentsText(set.fields[0].extents).c_str());
+              NameOf(input->type), ExtentsText(input->extents).c_str());
   if (FindField(set.dataset.fields(), kTokensField) >= 0) {
     std::printf("%-10s  vocabulary: %d\n", "", set.dataset.classes());
   }

@@ -348,7 +348,8 @@ std::vector<Option> Rows() {
        .also = "fields column_map x_col y_col image_column label_column",
        .help = "Fields of the samples and their columns (reader table), joined by commas: "
                "FIELD:KIND:COLUMN with KIND picture, mask, class or numbers, of numbers also "
-               "FIELD:numbers:COLUMN+COLUMN; NAME* stands for all columns that begin with NAME. "
+               "FIELD:numbers:COLUMN+COLUMN; NAME* stands for all columns that begin with NAME, "
+               "and FIRST..LAST for those from one to another. "
                "left:picture:first,right:picture:second,tags:numbers:tag_*; empty: the column "
                "image is a picture, mask a mask, label a class, each other one a field of one "
                "number"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/text.h"
 #include "data/readers/byte_source.h"
 
 namespace kumo {
@@ -15,6 +16,13 @@ Status CutOff(const char* what) {
 }
 
 }  // namespace
+
+Status CheckCsvFields(size_t fields, size_t in_header) {
+  if (fields == in_header) return OkStatus();
+  return InvalidArgument("has " + Counted(static_cast<int64_t>(fields), "field") +
+                         ", but the header " + std::to_string(in_header) +
+                         "; put a field with a comma in quotes");
+}
 
 CsvReader::CsvReader(std::string_view text) : rest_(text) {
   if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());

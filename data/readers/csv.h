@@ -16,6 +16,9 @@ namespace kumo {
 
 inline constexpr size_t kMostCsvFields = 1 << 16;  // of a record
 
+// InvalidArgument unless a record has as many fields as the header.
+Status CheckCsvFields(size_t fields, size_t in_header);
+
 class CsvReader {
  public:
   // text: borrowed for the reader's life.

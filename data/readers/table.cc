@@ -177,11 +177,7 @@ class TableBuilder {
     for (;;) {
       KUMO_ASSIGN_OR_RETURN(const bool more, reader->Next(&cells));
       if (!more) break;
-      if (cells.size() != header_.size()) {
-        return InvalidArgument("has " + Counted(std::ssize(cells), "field") + ", but the header " +
-                               std::to_string(header_.size()) +
-                               "; put a field with a comma in quotes");
-      }
+      KUMO_RETURN_IF_ERROR(CheckCsvFields(cells.size(), header_.size()));
       KUMO_RETURN_IF_ERROR(TakeRow(cells, reader->line()));
     }
     if (set_.lines.empty()) return InvalidArgument("has no rows below the names of the columns");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <string_view>
 
@@ -14,6 +16,7 @@ namespace kumo {
 namespace {
 
 constexpr size_t kNamedColumns = 12;  // in a message
+constexpr std::string_view kRange = "..";
 constexpr char kForm[] =
     "; write FIELD:KIND:COLUMN, or FIELD:numbers:COLUMN+COLUMN, joined by commas, where KIND is "
     "picture, mask, class or numbers";
@@ -38,25 +41,51 @@ std::vector<std::string_view> PartsOf(std::string_view text, char separator) {
   }
 }
 
-// The columns with a name, or with what precedes '*' in it.
-Result<std::vector<int>> ColumnsNamed(std::string_view name, std::span<const std::string> header) {
-  const bool prefix = name.ends_with('*');
-  if (prefix) name.remove_suffix(1);
+std::vector<int> ColumnsThat(std::span<const std::string> header,
+                             const std::function<bool(const std::string&)>& fits) {
   std::vector<int> columns;
   for (size_t i = 0; i < header.size(); ++i) {
-    if (prefix ? header[i].starts_with(name) : header[i] == name) {
-      columns.push_back(static_cast<int>(i));
-    }
+    if (fits(header[i])) columns.push_back(static_cast<int>(i));
   }
+  return columns;
+}
+
+Result<int> ColumnNamed(std::string_view name, std::span<const std::string> header) {
+  const std::vector<int> columns =
+      ColumnsThat(header, [&](const std::string& other) { return other == name; });
   if (columns.empty()) {
-    return InvalidArgument("there is no column " + CellQuoted(name) +
-                           (prefix ? " followed by more" : "") + "; there are " +
+    return InvalidArgument("there is no column " + CellQuoted(name) + "; there are " +
                            ColumnsListed(header));
   }
-  if (!prefix && columns.size() > 1) {
-    return InvalidArgument(std::to_string(columns.size()) + " columns have the name " +
-                           CellQuoted(name) + "; rename all but one");
+  if (columns.size() == 1) return columns.front();
+  return InvalidArgument(std::to_string(columns.size()) + " columns have the name " +
+                         CellQuoted(name) + "; rename all but one");
+}
+
+// The columns with a name, with what precedes '*' in it, or from one name to another.
+Result<std::vector<int>> ColumnsNamed(std::string_view name, std::span<const std::string> header) {
+  std::vector<int> columns;
+  if (name.ends_with('*')) {
+    name.remove_suffix(1);
+    columns =
+        ColumnsThat(header, [&](const std::string& other) { return other.starts_with(name); });
+    if (!columns.empty()) return columns;
+    return InvalidArgument("there is no column " + CellQuoted(name) +
+                           " followed by more; there are " + ColumnsListed(header));
   }
+  const size_t range = name.find(kRange);
+  if (range == name.npos || std::ranges::find(header, name) != header.end()) {
+    KUMO_ASSIGN_OR_RETURN(const int column, ColumnNamed(name, header));
+    return std::vector<int>{column};
+  }
+  KUMO_ASSIGN_OR_RETURN(const int first, ColumnNamed(Trimmed(name.substr(0, range)), header));
+  KUMO_ASSIGN_OR_RETURN(const int last,
+                        ColumnNamed(Trimmed(name.substr(range + kRange.size())), header));
+  if (last < first) {
+    return InvalidArgument(CellQuoted(name) + " begins behind its end; swap the two columns");
+  }
+  columns.resize(last - first + 1);
+  std::iota(columns.begin(), columns.end(), first);
   return columns;
 }
 
@@ -125,14 +154,26 @@ Result<std::vector<TableField>> FieldsOfTable(const std::string& setting,
                            CellQuoted(fields[i].name) + " occurs more than once; " +
                            (setting.empty() ? "rename a column" : "give each a name of its own"));
   }
-  if (fields.front().kind == ColumnKind::kPicture) return fields;
+  const ColumnKind first = fields.front().kind;
+  if (first == ColumnKind::kPicture || (!setting.empty() && first != ColumnKind::kMask)) {
+    return fields;
+  }
   return InvalidArgument(
       (setting.empty() ? "no column has the name image, and data.columns is empty; rename the "
-                         "column of the pictures, or name it in data.columns, as "
-                         "image:picture:COLUMN (columns: "
-                       : context + ": no field is a picture; add one, as image:picture:COLUMN "
-                                   "(columns: ") +
+                         "column of the pictures, or name the columns in data.columns, as "
+                         "image:picture:COLUMN or features:numbers:COLUMN+COLUMN (columns: "
+                       : context + ": no field is a picture, to which the mask belongs; add one, "
+                                   "as image:picture:COLUMN (columns: ") +
       ColumnsListed(header) + ")");
+}
+
+std::string PartOfNumbers(const std::string& setting, std::string_view field) {
+  for (const std::string_view part : PartsOf(setting, ',')) {
+    const std::vector<std::string_view> pieces = PartsOf(part, ':');
+    if (pieces.size() < 2 || pieces[0] != field) continue;
+    return FindChoice<ColumnKind>(pieces[1]) == ColumnKind::kNumbers ? std::string(part) : "";
+  }
+  return "";
 }
 
 }  // namespace kumo

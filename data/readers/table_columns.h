@@ -3,11 +3,13 @@
 //   FIELD:KIND:COLUMN+COLUMN,...     left:picture:first,right:picture:second,tags:numbers:digit_*
 //   FIELD:KIND                       the column with the field's name
 //
-// A name that ends with '*' stands for all columns that begin so. Pure functions; thread-safe.
+// A name that ends with '*' stands for all columns that begin so, and FIRST..LAST for the columns
+// from one to another. Pure functions; thread-safe.
 #pragma once
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/choice.h"
@@ -35,8 +37,11 @@ struct TableField {
 // order of their kinds. Without a setting a column "image" is a picture, "mask" a mask, "label" a
 // class, and each other column a field of one number. InvalidArgument names the setting or the
 // column: the setting cannot be read, a column is missing or has no name or that of another one, a
-// field occurs twice, or there is no picture.
+// field occurs twice, or there is no picture for a mask, or without a setting.
 Result<std::vector<TableField>> FieldsOfTable(const std::string& setting,
                                               std::span<const std::string> header);
+
+// The part of the setting that makes this field of numbers; "" if there is none.
+std::string PartOfNumbers(const std::string& setting, std::string_view field);
 
 }  // namespace kumo

@@ -1,8 +1,11 @@
 #include "data/readers/table_set.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
+
+#include <glog/logging.h>
 
 #include "data/readers/image_loader.h"
 #include "data/readers/image_set.h"
@@ -89,10 +92,13 @@ class TableDataset final : public Dataset {
       : set_(std::move(set)),
         fields_(std::move(opened.fields)),
         columns_(static_cast<int>(opened.columns.size())),
-        classes_(HasClasses(set_) ? request.classes : 0),
-        loader_(set_.name, std::move(opened.columns), request, set_.damaged) {}
+        classes_(HasClasses(set_) ? request.classes : 0) {
+    if (columns_ > 0) {
+      loader_.emplace(set_.name, std::move(opened.columns), request, set_.damaged);
+    }
+  }
 
-  int64_t size() const override { return loader_.size(); }
+  int64_t size() const override { return loader_ ? loader_->size() : set_.size(); }
   const Fields& fields() const override { return fields_; }
   int classes() const override { return classes_; }
   std::span<const std::string> class_names() const override { return set_.class_names; }
@@ -102,19 +108,25 @@ class TableDataset final : public Dataset {
   const DataNotes& notes() const override { return set_.notes; }
   const std::string& name() const override { return set_.name; }
 
+  bool in_memory() const override { return !loader_; }
+
   Status ReadKey(const SampleKey& key, Sample* sample) const override {
-    const Result<ImageLoader::Loaded> loaded = loader_.Load(key.sample, sample);
-    if (!loaded.ok()) {
-      if (set_.lines.empty()) return loaded.status();
-      return loaded.status().WithContext(set_.name + ":" + std::to_string(set_.lines[key.sample]));
+    int64_t index = key.sample;
+    CHECK(index >= 0 && index < size()) << name() << ": sample " << index << " of " << size();
+    if (loader_) {
+      const Result<ImageLoader::Loaded> loaded = loader_->Load(index, sample);
+      if (!loaded.ok()) {
+        if (set_.lines.empty()) return loaded.status();
+        return loaded.status().WithContext(set_.name + ":" + std::to_string(set_.lines[index]));
+      }
+      index = loaded->index;
     }
     int field = columns_;
     for (const ClassesColumn& column : set_.classes) {
-      sample->Borrow(field++, std::as_bytes(std::span(column.classes).subspan(loaded->index, 1)));
+      sample->Borrow(field++, std::as_bytes(std::span(column.classes).subspan(index, 1)));
     }
     for (const NumbersColumn& column : set_.numbers) {
-      const auto numbers =
-          std::span(column.numbers).subspan(loaded->index * column.width, column.width);
+      const auto numbers = std::span(column.numbers).subspan(index * column.width, column.width);
       sample->Borrow(field++, std::as_bytes(numbers));
     }
     return OkStatus();
@@ -125,7 +137,7 @@ class TableDataset final : public Dataset {
   const Fields fields_;
   const int columns_;  // of files
   const int classes_;
-  const ImageLoader loader_;
+  std::optional<ImageLoader> loader_;  // none without pictures
 };
 
 }  // namespace

@@ -41,15 +41,19 @@ struct NumbersColumn {
 
 struct TableSet {
   std::string name;               // for messages
-  std::vector<FileColumn> files;  // the first has pictures; each as many as there are samples
+  std::vector<FileColumn> files;  // the first has pictures; each as many as there are samples;
+                                  // empty: samples of numbers and classes
   std::vector<ClassesColumn> classes;
   std::vector<NumbersColumn> numbers;
   std::vector<std::string> class_names;  // of the first column of classes, or of masks; or none
-  std::vector<int64_t> lines;            // of the samples in the file `name`; empty: none
+  std::vector<int64_t> lines;            // of the samples in the file `name`; empty: none, only
+                                         // with files
   std::map<int64_t, Status> damaged;     // samples that are known as damaged
   DataNotes notes;
 
-  int64_t size() const { return std::ssize(files.front().files); }
+  int64_t size() const {
+    return files.empty() ? std::ssize(lines) : std::ssize(files.front().files);
+  }
   // Keeps the first samples; 0: all.
   void Limit(int64_t samples);
 };

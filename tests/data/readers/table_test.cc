@@ -12,6 +12,7 @@
 #include "data/data_summary.h"
 #include "data/open_datasets.h"
 #include "data/readers/all.h"
+#include "data/readers/table_columns.h"
 #include "tests/data/image_bytes.h"
 #include "tests/data/test_files.h"
 #include "tests/scratch_directory.h"
@@ -117,6 +118,35 @@ TEST_F(TableTest, ASettingMakesPairsAndVectorsOfColumns) {
   EXPECT_EQ(summary->mean.size(), 3) << "of the left pictures";
 }
 
+TEST_F(TableTest, RowsOfNumbersAndClassesNeedNoPicture) {
+  Write("a,b,kind,c,d..e\n1,2,x,3,4\n5,6,y,7,8\n9,10,x,11,12\n");
+  request_.columns = "features:numbers:a .. b+c+d..e,label:class:kind";
+  request_.classes = 2;
+  const auto set = Opened();
+  ASSERT_NE(set, nullptr);
+  const Fields expected = {{"label", NumberType::kInt32, {}},
+                           {"features", NumberType::kFloat32, {4}}};
+  EXPECT_EQ(set->fields(), expected);
+  EXPECT_TRUE(set->in_memory());
+  EXPECT_THAT(set->SampleClasses(), ElementsAre(0, 1, 0));
+  Sample sample(set->fields());
+  ASSERT_TRUE(set->Read(1, &sample).ok());
+  EXPECT_THAT(NumbersIn<int32_t>(sample, 0), ElementsAre(1));
+  EXPECT_THAT(NumbersIn<float>(sample, 1), ElementsAre(5, 6, 7, 8));
+  request_.limit = 2;
+  EXPECT_EQ(Opened()->size(), 2);
+  request_.limit = 0;
+  request_.columns = "all:numbers:a..b";
+  EXPECT_EQ(Opened()->fields().front().extents, std::vector<int64_t>{2});
+}
+
+TEST_F(TableTest, ThePartOfAFieldOfNumbersIsFoundByItsName) {
+  const std::string setting = "left:picture, x : numbers :a+b ,label:class:kind,y:numbers";
+  EXPECT_EQ(PartOfNumbers(setting, "x"), "x : numbers :a+b");
+  EXPECT_EQ(PartOfNumbers(setting, "y"), "y:numbers");
+  for (const char* other : {"left", "label", "z", ""}) EXPECT_EQ(PartOfNumbers(setting, other), "");
+}
+
 TEST_F(TableTest, ClassesMayBeNames) {
   Write("image,label\np/0.png,dog\np/1.png,cat\np/2.png,\"eel, grey\"\n");
   const auto set = Opened();
@@ -192,8 +222,12 @@ TEST_F(TableTest, ErrorsNameLineColumnValueAndRemedy) {
   request_.columns = "image:picture:a,x:class:b,y:class:c";
   EXPECT_THAT(Refusal("a,b,c\np/0.png,0,red\n"),
               HasSubstr("column \"c\": \"red\" is no class number"));
-  request_.columns = "tags:numbers:b";
-  EXPECT_THAT(Refusal("a,b\np/0.png,1\n"), HasSubstr("no field is a picture"));
+  request_.columns = "b:mask,tags:numbers:a";
+  EXPECT_THAT(Refusal("a,b\n1,m.png\n"), HasSubstr("no field is a picture"));
+  request_.columns = "x:numbers:a..d";
+  EXPECT_THAT(Refusal("a,b\n1,2\n"), HasSubstr("there is no column \"d\"; there are a, b"));
+  request_.columns = "x:numbers:b..a";
+  EXPECT_THAT(Refusal("a,b\n1,2\n"), HasSubstr("\"b..a\" begins behind its end; swap"));
   request_.columns = "";
   request_.classes = 0;
   EXPECT_THAT(Refusal("image,label\np/0.png,1\n"), HasSubstr("but data.classes = 0"));
