@@ -24,13 +24,14 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
                    "prints its output for samples, or continues a text with a language\n"
                    "model.");
   model.AddTo(&line);
-  line.AddSeveral("input", "PATH",
-                  "Images (JPEG, PNG), or folders or archives (tar, tar.gz, zip) of images. Images "
-                  "of other sizes or colours than the network's are cropped "
-                  "to its proportions, scaled and converted to grey or colour. For a network "
-                  "trained on CNTK's text format (data.reader = ctf): files of that format, "
-                  "with or without labels",
-                  &inputs);
+  line.AddSeveral(
+      "input", "PATH",
+      "Images (JPEG, PNG), or folders or archives (tar, tar.gz, zip) of images. Images "
+      "of other sizes or colours than the network's are cropped "
+      "to its proportions, scaled and converted to grey or colour. For a network "
+      "trained on CNTK's text format (data.reader = ctf), or on the numbers of a table: "
+      "files of that format, with or without labels",
+      &inputs);
   line.AlsoCalled("inputs images image files data");
   line.AddOption("top", "K", {.min = 1, .max = 1'000'000}, "Number of classes to print per sample",
                  &top);

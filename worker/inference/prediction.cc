@@ -14,6 +14,7 @@
 #include "common/settings/option_value.h"
 #include "data/pictures/png_file.h"
 #include "data/readers/registry.h"
+#include "data/readers/table_columns.h"
 #include "data/transforms/crops.h"
 #include "models/network.h"
 #include "worker/inference/image_minibatches.h"
@@ -200,14 +201,26 @@ Status PredictImages(const StoredModel& model, const PredictRequest& request,
   return OkStatus();
 }
 
-// Files of the job's reader, one sample per line.
-Status PredictLines(const StoredModel& model, const PredictRequest& request,
-                    Predictions* predictions) {
-  if (!request.masks.empty()) {
-    return InvalidArgument("--masks: data.reader = ctf has no images; omit --masks");
-  }
+// Of a table whose numbers are the network's input, the part of data.columns that makes it; else
+// "".
+Result<std::string> ColumnsOfInput(const StoredModel& model) {
   const Experiment::Data& data = model.experiment.data;
+  if (!TraitsOf(data.reader).columns) return std::string();
+  KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
+  KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
+  return graph.inputs.size() == 1 ? PartOfNumbers(data.columns, graph.inputs.front()) : "";
+}
+
+// Files of the job's reader, one sample per line. columns: of a table.
+Status PredictLines(const StoredModel& model, const std::string& columns,
+                    const PredictRequest& request, Predictions* predictions) {
+  const Experiment::Data& data = model.experiment.data;
+  if (!request.masks.empty()) {
+    return InvalidArgument("--masks: data.reader = " + WriteValue(data.reader) +
+                           " has no images here; omit --masks");
+  }
   ReaderRequest read;
+  read.columns = columns;
   read.image_stream = data.ctf_features;
   read.label_stream = "";
   if (!data.image_size.empty()) {
@@ -258,9 +271,11 @@ Result<Predictions> Predict(const ModelName& name, const PredictRequest& request
   KUMO_ASSIGN_OR_RETURN(const StoredModel model, OpenStoredModel(name));
   Predictions predictions;
   predictions.checkpoint = model.checkpoint;
+  KUMO_ASSIGN_OR_RETURN(const std::string columns, ColumnsOfInput(model));
   const bool lines = TraitsOf(model.experiment.data.reader).samples == SampleKind::kNumbers;
-  KUMO_RETURN_IF_ERROR(lines ? PredictLines(model, request, &predictions)
-                             : PredictImages(model, request, &predictions));
+  KUMO_RETURN_IF_ERROR(lines || !columns.empty()
+                           ? PredictLines(model, columns, request, &predictions)
+                           : PredictImages(model, request, &predictions));
   return predictions;
 }
 
