@@ -1,7 +1,6 @@
 #include "data/dataset_finder.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -14,11 +13,12 @@
 
 #include "common/base/file.h"
 #include "common/base/text.h"
+#include "data/mask_finder.h"
 #include "data/readers/all.h"
 #include "data/readers/byte_source.h"
-#include "data/readers/image_decoder.h"
 #include "data/readers/image_files.h"
 #include "data/samples/dataset.h"
+#include "data/table_finder.h"
 
 namespace kumo {
 namespace {
@@ -26,9 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kLookedAt = 64 << 10;        // bytes of a file
-constexpr int64_t kMeasuredImages = 200;      // of a set, for their sizes
-constexpr int64_t kLargestKeptSide = 96;      // larger images are scaled
-constexpr int64_t kSides[] = {96, 64, 32};    // to one of these
 constexpr int64_t kDetectionSide = 300;       // images with objects are scaled to, as by SSD300
 constexpr int kMostClasses = 1'000'000;       // data.classes'
 constexpr int64_t kMostCountedClasses = 100;  // labels above are numbers
@@ -37,34 +34,21 @@ constexpr std::string_view kArchiveMark = "@/";
 constexpr size_t kNamedFolders = 8;  // in a message
 constexpr char kForms[] =
     "folders of images (.jpg, .png), one per class, also in a .zip or .tar; Pascal VOC's layout; "
-    "image "
-    "maps; IDX files; CIFAR's binary files; CNTK's text format; a text";
+    "folders of images and masks; CSV files; image maps; IDX files; CIFAR's binary files; CNTK's "
+    "text format; a text";
 
 enum class FileForm { kOther, kIdxImages, kIdxLabels, kCtf, kMap, kText };
 
-std::string Lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
-enum class NamedPart { kNone, kTraining, kValidation };
-
-NamedPart PartIn(const std::string& name) {
-  const std::string lower = Lower(name);
-  const auto has = [&](const char* word) { return lower.find(word) != std::string::npos; };
-  if (has("train")) return NamedPart::kTraining;
-  if (has("val") || has("test") || has("t10k")) return NamedPart::kValidation;
-  return NamedPart::kNone;
-}
-
 bool IsArchiveName(const std::string& name) {
-  const std::string lower = Lower(name);
+  const std::string lower = LowerCase(name);
   return std::ranges::any_of(std::initializer_list<const char*>{".zip", ".tar", ".tar.gz", ".tgz"},
                              [&](const char* ending) { return lower.ends_with(ending); });
 }
 
+bool IsTableName(const std::string& name) { return LowerCase(name).ends_with(".csv"); }
+
 bool IsTextName(const std::string& name) {
-  const std::string lower = Lower(name);
+  const std::string lower = LowerCase(name);
   return lower.ends_with(".txt") || lower.ends_with(".txt.gz") || lower.ends_with(".text");
 }
 
@@ -121,55 +105,6 @@ FileForm FormOf(const std::string& path) {
 
 // --- Images.
 
-struct Sizes {
-  std::vector<int64_t> first;  // channels, height, width
-  bool equal = true;
-  bool colour = false;
-  int64_t shorter_side = 0;  // the median
-};
-
-// Sizes of some images, evenly spaced; damaged ones do not count.
-Result<Sizes> SizesOf(const ImageContainer& container, const std::vector<std::string>& files) {
-  const int64_t count = std::min<int64_t>(kMeasuredImages, std::ssize(files));
-  std::vector<std::string> some;
-  for (int64_t i = 0; i < count; ++i) some.push_back(files[i * std::ssize(files) / count]);
-  Sizes sizes;
-  std::vector<int64_t> sides;
-  KUMO_RETURN_IF_ERROR(ReadImages(
-      container, some, [&](int64_t, const Result<std::span<const uint8_t>>& content) -> Status {
-        if (!content.ok()) return OkStatus();
-        const Result<ImageHeader> header = ImageDecoder::ReadHeader(*content);
-        if (!header.ok()) return OkStatus();
-        const std::vector<int64_t> extents = {header->channels, header->height, header->width};
-        if (sizes.first.empty()) sizes.first = extents;
-        sizes.equal &= extents == sizes.first;
-        sizes.colour |= header->channels == 3;
-        sides.push_back(std::min(header->height, header->width));
-        return OkStatus();
-      }));
-  if (sides.empty()) return DataLoss(container.Name("") + ": no image can be decoded");
-  std::ranges::nth_element(sides, sides.begin() + std::ssize(sides) / 2);
-  sizes.shorter_side = sides[sides.size() / 2];
-  return sizes;
-}
-
-// Augmentation that suits natural images of such sizes; grey ones, often of writing, are not
-// mirrored.
-void SetImageSize(const Sizes& sizes, bool decodable_on_demand, Experiment::Data* data) {
-  data->flip = sizes.colour;
-  int64_t side = sizes.shorter_side;
-  if (!sizes.equal || side > kLargestKeptSide) {
-    const auto* fitting = std::ranges::find_if(kSides, [&](int64_t s) { return s <= side; });
-    side = fitting == std::end(kSides) ? std::max<int64_t>(side, 8) : *fitting;
-    data->image_size = ExtentsText(std::vector<int64_t>{sizes.colour ? 3 : 1, side, side});
-    if (decodable_on_demand) {
-      data->crop_area = {0.5, 1};
-      return;
-    }
-  }
-  data->crop_pad = static_cast<int>(side / 8);
-}
-
 // The lists of images in the layout of Pascal VOC; none if the files are in another one.
 std::optional<std::set<std::string>> VocSetsIn(const ImageListing& listing) {
   constexpr std::string_view kLists = "ImageSets/Main/";
@@ -220,6 +155,8 @@ Result<FoundDataset> FindImages(const std::string& path, const std::string& dire
   KUMO_ASSIGN_OR_RETURN(ImageContainer container, FindContainer(path));
   KUMO_ASSIGN_OR_RETURN(const ImageListing listing, ListImages(container));
   if (const auto sets = VocSetsIn(listing)) return FindVoc(path, directory, name, *sets);
+  KUMO_ASSIGN_OR_RETURN(auto masked, FindMasks(path, directory, name, listing));
+  if (masked) return *std::move(masked);
   std::vector<std::string> files = listing.images;
   // The first two folders of each path.
   std::set<std::string> tops;
@@ -259,8 +196,8 @@ Result<FoundDataset> FindImages(const std::string& path, const std::string& dire
   }
   found.data.classes = static_cast<int>(classes.size());
   found.form = "image folders of " + std::to_string(classes.size()) + " classes";
-  KUMO_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(container, files));
-  const std::string lower = Lower(container.path);
+  KUMO_ASSIGN_OR_RETURN(const ImageSizes sizes, SizesOf(container, files));
+  const std::string lower = LowerCase(container.path);
   SetImageSize(sizes, !container.archive || !(lower.ends_with("gz")), &found.data);
   return found;
 }
@@ -472,8 +409,8 @@ Result<FoundDataset> FindMap(const std::string& folder, const std::vector<std::s
     if (at != std::string::npos) images.push_back(line->path.substr(at + kArchiveMark.size()));
   }
   found.form = "an image map of " + std::to_string(data.classes) + " classes";
-  KUMO_ASSIGN_OR_RETURN(const Sizes sizes, SizesOf(container, images));
-  SetImageSize(sizes, !Lower(container.path).ends_with("gz"), &data);
+  KUMO_ASSIGN_OR_RETURN(const ImageSizes sizes, SizesOf(container, images));
+  SetImageSize(sizes, !LowerCase(container.path).ends_with("gz"), &data);
   return found;
 }
 
@@ -552,7 +489,9 @@ Result<FoundDataset> FindDataset(const std::string& path) {
     if (IsArchiveName(name)) return FindImages(whole, parent, name);
     // IDX files come in pairs: all files of the folder are looked at.
     const FileForm form = FormOf(whole);
-    if (form == FileForm::kText) return FindText(parent, name);
+    if (form == FileForm::kText) {
+      return IsTableName(name) ? FindTable(parent, {name}) : FindText(parent, name);
+    }
     const bool idx = form == FileForm::kIdxImages;
     KUMO_ASSIGN_OR_RETURN(auto found, FindFiles(parent, idx ? NamesIn(parent, false)
                                                             : std::vector<std::string>{name}));
@@ -564,6 +503,15 @@ Result<FoundDataset> FindDataset(const std::string& path) {
   if (found) return *std::move(found);
   KUMO_ASSIGN_OR_RETURN(const ImageContainer container, FindContainer(whole));
   KUMO_ASSIGN_OR_RETURN(const ImageListing listing, ListImages(container));
+  std::vector<std::string> tables = files;
+  std::erase_if(tables, [](const std::string& file) { return !IsTableName(file); });
+  if (!tables.empty()) {
+    auto table = FindTable(whole, tables);
+    if (listing.images.empty() || (table.ok() && table->input == kImageField)) return table;
+    // The table describes the images, or they are no data set.
+    auto images = FindImages(whole, parent, name);
+    return images.ok() ? images : table;
+  }
   if (!listing.images.empty()) return FindImages(whole, parent, name);
   std::vector<std::string> archives = files;
   std::erase_if(archives, [](const std::string& file) { return !IsArchiveName(file); });

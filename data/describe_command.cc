@@ -5,13 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "common/base/file.h"
 #include "common/base/json.h"
+#include "common/base/text.h"
 #include "common/settings/command_line.h"
 #include "common/settings/option_table.h"
 #include "data/commands.h"
 #include "data/dataset_finder.h"
 #include "data/reading_bar.h"
 #include "data/survey.h"
+#include "data/table_finder.h"
 
 namespace kumo {
 namespace {
@@ -21,6 +24,36 @@ constexpr int64_t kMostImages = 20'000;
 constexpr double kDefaultShare = 0.1;  // of the validation set, if there is none
 
 double Rounded(double number) { return std::round(number * 1000) / 1000; }
+
+// Sets data.classes to the number of classes up to the largest one that a pixel of the masks has.
+// Masks of one class teach nothing.
+Status SetClassesOfMasks(const DataSurvey& survey, FoundDataset* found) {
+  if (std::ssize(survey.train.damaged) == survey.sets.train->size()) {
+    return DataLoss("no mask can be read; the first: " + survey.train.damaged.front());
+  }
+  int classes = 0;
+  int64_t used = 0;
+  for (size_t c = 0; c < survey.train.of_class.size(); ++c) {
+    if (survey.train.of_class[c] + survey.validation.of_class[c] == 0) continue;
+    classes = static_cast<int>(c) + 1;
+    ++used;
+  }
+  if (classes < 2) {
+    const Experiment::Data& data = found->data;
+    const bool folder = TraitsOf(data.reader).label_files;
+    return InvalidArgument(
+        JoinPath(data.directory, folder ? data.train_labels : data.train_images) +
+        ": the pixels of all masks are 0 or 255, but 255 is no class; write the number of its "
+        "class to each pixel, as 1 in the place of 255");
+  }
+  if (used < classes) {
+    found->notes.push_back("only " + std::to_string(used) + " of " + std::to_string(classes) +
+                           " classes occur in the masks; number them from 0 without gaps");
+  }
+  found->data.classes = classes;
+  found->form += " of " + Counted(classes, "class", "classes");
+  return OkStatus();
+}
 
 // The settings of [data] that an experiment needs to read the set.
 JsonFields SettingsOf(const Experiment& experiment) {
@@ -66,7 +99,14 @@ Result<JsonFields> Description(const std::string& path) {
       SurveyData(looked_at, [&](int64_t read, int64_t samples) { bar.Show(read, samples); }));
   SetStatistics(survey, &data);
   const Dataset& train = *survey.sets.train;
-  const Field& field = extents.train.fields.front();
+  const Fields& fields = extents.train.fields;
+  const bool masks = survey.train.counts_pixels;
+  if (masks) {
+    KUMO_RETURN_IF_ERROR(SetClassesOfMasks(survey, &found));
+    data.classes = found.data.classes;
+  }
+  const Field& field = fields[std::max(0, FindField(fields, found.input))];
+  const int features = FindField(fields, kFeaturesField);
   JsonArray shape;
   for (const int64_t extent : field.extents) shape.Add(extent);
   JsonFields report;
@@ -77,7 +117,9 @@ Result<JsonFields> Description(const std::string& path) {
       .Add("field", field.name)
       .Add("bytes", field.type == NumberType::kUint8)
       .Add("extents", shape)
-      .Add("classes", train.classes())
+      .Add("features", features < 0 ? 0 : fields[features].numbers())
+      .Add("classes", masks ? data.classes : train.classes())
+      .Add("masks", masks)
       .Add("objects", survey.train.objects ? survey.train.objects->objects : 0);
   const int label = FindField(train.fields(), kLabelField);
   report.Add("label_numbers", label < 0 ? 0 : train.fields()[label].numbers());
@@ -87,8 +129,15 @@ Result<JsonFields> Description(const std::string& path) {
     report.Add("label_deviation", *std::ranges::max_element(survey.train.label_deviation));
   }
   report.Add("damaged", survey.damaged());
-  const std::string note = survey.NoteOfSharedImages();
-  if (!note.empty()) report.Add("note", note);
+  JsonArray columns, notes;
+  for (const auto& [name, use] : found.columns) {
+    columns.Add(JsonFields().Add("column", name).Add("use", use));
+  }
+  report.Add("columns", columns);
+  for (const std::string& note : found.notes) notes.Add(note);
+  const std::string shared = survey.NoteOfSharedImages();
+  if (!shared.empty()) notes.Add(shared);
+  report.Add("notes", notes);
   return report;
 }
 

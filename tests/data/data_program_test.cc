@@ -79,6 +79,37 @@ TEST_F(DataProgramTest, FullDiskIsUnavailable) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "mnist")) << "leaves nothing half-written";
 }
 
+TEST_F(DataProgramTest, ClassesOfMasksAreCounted) {
+  const auto describe = [&](const std::vector<uint8_t>& classes) {
+    test::NamedFiles files;
+    for (int i = 0; i < 4; ++i) {
+      const std::string name = std::to_string(i) + ".png";
+      test::Bytes mask(64);
+      for (size_t p = 0; p < mask.size() && !classes.empty(); ++p) {
+        mask[p] = classes[p % classes.size()];
+      }
+      files.emplace_back("images/" + name, test::Png({3, 8, 8}, test::ImagePixels(i, {3, 8, 8})));
+      files.emplace_back("masks/" + name,
+                         classes.empty() ? files.back().second : test::MaskPng(8, 8, mask));
+    }
+    test::WriteFiles(scratch_ / "set", files);
+    return Run("describe " + Quoted(scratch_ / "set"));
+  };
+  test::CommandOutcome outcome = describe({0, 2, 255, 1});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_THAT(
+      outcome.output,
+      AllOf(HasSubstr("images with masks of 3 classes"), HasSubstr("\"data.classes\":\"3\""),
+            HasSubstr("\"classes\":3,\"masks\":true"), HasSubstr("\"notes\":[]")));
+  EXPECT_THAT(describe({0, 9}).output, HasSubstr("only 2 of 10 classes occur in the masks"));
+  outcome = describe({0, 255});
+  EXPECT_EQ(outcome.exit_code, 78);
+  EXPECT_THAT(outcome.output, HasSubstr("set/masks: the pixels of all masks are 0 or 255"));
+  outcome = describe({});
+  EXPECT_EQ(outcome.exit_code, 78);
+  EXPECT_THAT(outcome.output, HasSubstr("no mask can be read; the first: "));
+}
+
 class ShowTest : public DataProgramTest {
  protected:
   ShowTest() {
