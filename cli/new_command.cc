@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/described_data.h"
+#include "cli/new/described_data.h"
+#include "cli/new/new_from_data.h"
 #include "cli/new_experiment.h"
-#include "cli/new_from_data.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
+#include "common/base/text_table.h"
 #include "common/settings/installed_experiments.h"
 
 namespace kumo {
@@ -38,8 +39,9 @@ CommandLine MakeCommandLine(NewArguments* args) {
   line.AddOption(
       "data", "PATH", Allowed(),
       "Look at a data set and write a short experiment and a network for it: a folder or "
-      "an archive with images in one folder per class or with objects in Pascal VOC's layout, an "
-      "image map, IDX files, CIFAR's files, CNTK's text format, or a text",
+      "an archive with images in one folder per class, with masks in a folder beside the images, "
+      "or with objects in Pascal VOC's layout, a CSV file, an image map, IDX files, CIFAR's files, "
+      "CNTK's text format, or a text",
       &args->data, "none");
   line.AddOption("from", "FILE", Allowed(),
                  "Experiment to copy: a file, or the name of an installed experiment", &args->from,
@@ -140,6 +142,18 @@ Status Copy(const CliEnvironment& environment, const NewArguments& args) {
   return OkStatus();
 }
 
+// The use of each column of a table.
+void PrintColumns(const CliEnvironment& environment, const std::string& name,
+                  const DescribedData& data) {
+  if (data.columns.empty()) return;
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [column, use] : data.columns) rows.push_back({column, use});
+  const TextColumn header[] = {{"column", false}, {"use", false}};
+  std::printf("\n%sto change a use: columns in %s, see \"Tables and masks\" in docs/formats.md\n",
+              FormatTextTable(header, rows, environment.columns).c_str(),
+              ExperimentFile(name).c_str());
+}
+
 Status WriteForData(const CliEnvironment& environment, const NewArguments& args) {
   KUMO_RETURN_IF_ERROR(CheckNothingIsThere(args.name));
   KUMO_ASSIGN_OR_RETURN(const DescribedData data, DescribeData(environment, args.data));
@@ -157,7 +171,8 @@ Status WriteForData(const CliEnvironment& environment, const NewArguments& args)
     std::printf("note: %lld images are damaged; kumo check %s --data lists all of them\n",
                 static_cast<long long>(data.damaged), ExperimentFile(args.name).c_str());
   }
-  if (!data.note.empty()) std::printf("note: %s\n", data.note.c_str());
+  for (const std::string& note : data.notes) std::printf("note: %s\n", note.c_str());
+  PrintColumns(environment, args.name, data);
   std::printf("\n");
   PrintFiles(args.name, "the experiment", data.damaged > 0 ? "kumo check --data " : "kumo check ");
   return OkStatus();

@@ -1,5 +1,5 @@
 // kumo new --data: the files that it writes for a data set.
-#include "cli/new_from_data.h"
+#include "cli/new/new_from_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -119,6 +119,56 @@ TEST_F(NewFromDataTest, ImagesWithObjectsGetADetector) {
   EXPECT_EQ(ModelFor(data), "bccd_ssd300_slim");
   EXPECT_EQ(NetworkFor("mine", data, "its network"), "its network");
   EXPECT_EQ(ModelFor(Images(292, 300)), "");
+}
+
+TEST_F(NewFromDataTest, RowsOfATableGetAnInputByTheNameOfItsField) {
+  DescribedData data = Images(300, 1);
+  data.settings = {{"reader", "table"},
+                   {"train_images", "iris.csv"},
+                   {"validation_share", "0.1"},
+                   {"columns", "features:numbers:a b..d,label:class:kind"},
+                   {"classes", "3"}};
+  data.bytes = false;
+  data.field = "features";
+  data.extents = {4};
+  data.features = 4;
+  data.classes = 3;
+  EXPECT_EQ(Load(data).data.columns, "features:numbers:a b..d,label:class:kind");
+  EXPECT_THAT(SizesText(data), HasSubstr("of 4 numbers,"));
+  EXPECT_THAT(NetworkFor("mine", data, ""),
+              AllOf(HasSubstr("input { name: \"features\" extents: 4 }"), HasSubstr("outputs: 3 "),
+                    HasSubstr("softmax")));
+}
+
+TEST_F(NewFromDataTest, NumbersBesideImagesJoinThemBelowTheLastLayer) {
+  DescribedData data = Images(300, 8);
+  data.features = 2;
+  EXPECT_THAT(SizesText(data), HasSubstr("of 3x8x8 and 2 numbers,"));
+  EXPECT_THAT(
+      NetworkFor("mine", data, ""),
+      AllOf(HasSubstr("height: 8"), HasSubstr("input { name: \"features\" extents: 2 }"),
+            HasSubstr("{ name: \"both\" inputs: \"mean\" inputs: \"numbers\" concat {} }")));
+}
+
+TEST_F(NewFromDataTest, ImagesWithMasksGetAUNetOfTheirSize) {
+  DescribedData data = Images(100, 96);
+  data.settings = {{"reader", "masks"},
+                   {"train_images", "set/images"},
+                   {"train_labels", "set/masks"},
+                   {"validation_share", "0.1"},
+                   {"classes", "5"},
+                   {"image_size", "3x96x96"},
+                   {"resize", "stretch"}};
+  data.masks = true;
+  const Experiment experiment = Load(data);
+  EXPECT_EQ(experiment.checkpoint.best, "accuracy");
+  EXPECT_EQ(experiment.job.epochs, 161);
+  EXPECT_EQ(ModelFor(data), "scenes_unet");
+  const std::string network = NetworkFor(
+      "my-set", data, "# Of 64 x 64.\nname: \"unet\"\ninput { channels: 3 }\n\n# Encoder.\nlayers");
+  EXPECT_THAT(network, AllOf(HasSubstr("name: \"my_set\"\ninput { channels: 3 height: 96 width: "
+                                       "96 }\n\n# Encoder.\nlayers"),
+                             Not(HasSubstr("64"))));
 }
 
 }  // namespace

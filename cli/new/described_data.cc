@@ -1,4 +1,4 @@
-#include "cli/described_data.h"
+#include "cli/new/described_data.h"
 
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
@@ -29,10 +29,13 @@ class Answer {
   bool Flag(const std::string& name) const { return ValueOf(name).bool_value(); }
   std::vector<int64_t> Numbers(const std::string& name) const {
     std::vector<int64_t> numbers;
-    for (const auto& value : ValueOf(name).list_value().values()) {
+    for (const auto& value : List(name).values()) {
       numbers.push_back(static_cast<int64_t>(value.number_value()));
     }
     return numbers;
+  }
+  const google::protobuf::ListValue& List(const std::string& name) const {
+    return ValueOf(name).list_value();
   }
   const Struct& Object(const std::string& name) const { return ValueOf(name).struct_value(); }
   bool read() const { return read_; }
@@ -82,7 +85,15 @@ Result<DescribedData> DescribeData(const CliEnvironment& environment, const std:
   data.label_deviation = answer.Real("label_deviation");
   data.objects = answer.Number("objects");
   data.damaged = answer.Number("damaged");
-  data.note = answer.Text("note");
+  data.features = answer.Number("features");
+  data.masks = answer.Flag("masks");
+  for (const auto& value : answer.List("columns").values()) {
+    const auto& column = value.struct_value().fields();
+    data.columns.emplace_back(column.at("column").string_value(), column.at("use").string_value());
+  }
+  for (const auto& value : answer.List("notes").values()) {
+    data.notes.push_back(value.string_value());
+  }
   return data;
 }
 

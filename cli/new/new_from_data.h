@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cli/described_data.h"
+#include "cli/new/described_data.h"
 
 namespace kumo {
 
@@ -16,8 +16,8 @@ std::string SizesText(const DescribedData& data);
 // data.
 std::string ExperimentFor(const std::string& name, const DescribedData& data);
 
-// Name of the installed experiment whose network such data get, which takes the number of tokens
-// or classes from the data: of a text and of images with objects. Empty: NetworkFor writes one.
+// Name of the installed experiment whose network such data get, with the number of tokens or
+// classes of the data: of a text and of images with objects or masks. Empty: NetworkFor writes one.
 std::string ModelFor(const DescribedData& data);
 
 // The network file NAME.pbtxt. model: the network of ModelFor.
