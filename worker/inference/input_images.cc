@@ -81,7 +81,12 @@ Status InputImages::Read(const See& see) const {
 }
 
 Status CheckTakesImages(const Graph& graph, const std::string& advice) {
-  if (graph.inputs.size() != 1 || graph.values[0].vocabulary > 0) {
+  if (graph.inputs.size() > 1) {
+    return InvalidArgument("network " + graph.name + " has " +
+                           Counted(std::ssize(graph.inputs), "input") + " (" + Join(graph.inputs) +
+                           "), but images alone are given; kumo evaluate takes whole samples");
+  }
+  if (graph.inputs.empty() || graph.values[0].vocabulary > 0) {
     return InvalidArgument("network " + graph.name + " takes no images" + advice);
   }
   const Shape& input = graph.values[0].shape;
