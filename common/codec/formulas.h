@@ -291,10 +291,10 @@ struct E3m0Formula {
     exponent = magnitude < 0x3f000000u ? 0 : exponent;  // .5
     return static_cast<uint32_t>(exponent) | ((bits >> 28) & kSign);
   }
+  // The code at the places of a float32's sign and lowest exponent bits is +-2^(e - 127), or +-0.
   KUMO_FORMULA static float ValueOf(uint32_t code) {
-    const uint32_t exponent = code & 7u;
-    const uint32_t magnitude = exponent == 0u ? 0u : (exponent + 126u) << 23;
-    return FloatOf(magnitude | ((code & kSign) << 28));
+    const auto placed = static_cast<uint32_t>(static_cast<int32_t>(code << 28) >> 5);
+    return FloatOf(placed & 0x83800000u) * 0x1p126f;
   }
 };
 
