@@ -71,6 +71,7 @@ Status Net::Bind(const ParameterLayout& layout, float* weights, float* gradients
   KUMO_RETURN_IF_ERROR(CheckLayout(layout));
   execution_->Bind(layout, weights, gradients);
   bound_ = true;
+  trains_ = gradients != nullptr;
   return OkStatus();
 }
 
@@ -309,30 +310,32 @@ Status Net::Load(const SampleBatch& batch) {
 }
 
 void Net::Train(const std::function<void(int)>& on_stage) {
-  CHECK(bound_) << "Train before Bind";
-  const Pass pass = {batch_, true};
+  CHECK(bound_ && trains_) << "Train before Bind with gradients";
+  const Pass pass = {.batch = batch_, .training = true};
   execution_->Forward(pass);
   execution_->Backward(pass, targets_, sums_.data(), on_stage);
   backend_->SetPlace(nullptr);
 }
 
+void Net::UseForward() {
+  CHECK(bound_) << "a forward pass before Bind";
+  execution_->Forward({.batch = batch_, .training = false, .fixed_tensors = !trains_});
+}
+
 void Net::Evaluate() {
-  CHECK(bound_) << "Evaluate before Bind";
-  execution_->Forward({batch_, false});
+  UseForward();
   execution_->AddLosses(batch_, targets_, sums_.data());
   backend_->SetPlace(nullptr);
 }
 
 void Net::Forward() {
-  CHECK(bound_) << "Forward before Bind";
-  execution_->Forward({batch_, false});
+  UseForward();
   backend_->SetPlace(nullptr);
 }
 
 Status Net::Predict(int output, std::span<float> numbers) {
-  CHECK(bound_) << "Predict before Bind";
   CHECK_EQ(std::ssize(numbers), batch_ * output_shape(output).size());
-  execution_->Forward({batch_, false});
+  UseForward();
   execution_->ReadOutput(output, batch_, numbers.data());
   backend_->SetPlace(nullptr);
   return backend_->Wait();

@@ -55,8 +55,9 @@ class Net {
 
   // From now on the net reads its weights (and keeps running statistics) in `weights` and writes
   // gradients to `gradients`: vectors of the layout in the device's memory, borrowed until the next
-  // Bind or the net's end, that may change between calls. FailedPrecondition when the layout is
-  // another network's.
+  // Bind or the net's end, that may change between calls. gradients = null: the net is used and
+  // not trained, and its weights stay as they are until the next Bind. FailedPrecondition when the
+  // layout is another network's.
   Status Bind(const ParameterLayout& layout, float* weights, float* gradients);
 
   // The samples' fields that the network takes: its inputs, in their order, and the targets of its
@@ -76,7 +77,7 @@ class Net {
   // Queues the loaded minibatch forward and backward, as the step that the backend was told of.
   // Overwrites the gradients with those of the minibatch's mean loss; the gradients vector is not
   // touched in gaps, statistics and tensors that are not trained. Calls on_stage(s) when the
-  // gradients of gradient_stages()[s] are queued. Requires Bind.
+  // gradients of gradient_stages()[s] are queued. Requires Bind with gradients.
   void Train(const std::function<void(int)>& on_stage = nullptr);
   // Ranges of tensors() whose gradients are computed together, in the order of computation: the
   // last layer's first.
@@ -121,6 +122,8 @@ class Net {
     int place = 0;
   };
   Status CheckLayout(const ParameterLayout& layout) const;
+  // The loaded minibatch's forward pass as in use.
+  void UseForward();
   // The field `wanted` among `fields`.
   Result<Taken> Take(const Fields& fields, const Field& wanted, const Target* target) const;
   Status CheckProbabilities(const Field& field, std::span<const std::byte> bytes,
@@ -143,7 +146,8 @@ class Net {
   Backend* const backend_;
   std::unique_ptr<Execution> execution_;
   bool bound_ = false;
-  int batch_ = 0;  // samples that are loaded
+  bool trains_ = false;  // gradients are bound
+  int batch_ = 0;        // samples that are loaded
   std::vector<Taken> taken_;
   // For the call of the loader: a batch's fields, followed by the lengths of its lists.
   std::vector<std::span<const std::byte>> loaded_;

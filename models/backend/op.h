@@ -23,6 +23,8 @@ namespace kumo {
 struct Pass {
   int batch = 0;  // samples, at most the max_batch the op was made for
   bool training = false;
+  // The tensors stay as they are from one Bind to the next, so an op may keep what it made of them.
+  bool fixed_tensors = false;
 };
 
 // Arithmetic of one node. The op itself keeps all that Backward needs from Forward beyond inputs

@@ -173,7 +173,7 @@ void Execution::Bind(const ParameterLayout& layout, float* weights, float* gradi
     for (const int parameter : graph_.nodes[i].parameters) {
       const int64_t place = layout.tensor(parameter).begin;
       node_weights.push_back(weights + place);
-      const bool trained = graph_.parameters[parameter].tensor.trained();
+      const bool trained = gradients != nullptr && graph_.parameters[parameter].tensor.trained();
       node_gradients.push_back(trained ? gradients + place : nullptr);
       if (aside == additions_[i].end() || aside->parameter != parameter) continue;
       aside->to = std::exchange(node_gradients.back(), aside->made.data());

@@ -31,7 +31,8 @@ class Execution {
   // SoftmaxCrossEntropySpec. Requires Target::shares. As Make.
   Status TakeShares(int target, bool shares);
 
-  // Tensors of `layout`, which is the graph's, are views into these vectors from now on.
+  // Tensors of `layout`, which is the graph's, are views into these vectors from now on. gradients:
+  // null if nothing is trained.
   void Bind(const ParameterLayout& layout, float* weights, float* gradients);
   // Array of a minibatch's input before Forward; of an integer input int32, sample after sample.
   void* input(int i) { return inputs_[i].data(); }

@@ -488,6 +488,34 @@ TEST(NetTest, AnotherNetworksLayoutIsRefused) {
             StatusCode::kFailedPrecondition);
 }
 
+// Ops may keep what they made of weights that are fixed, the transforms of 3x3 kernels for one.
+TEST(NetTest, ANetThatIsOnlyUsedHasTheSameBitsAndFollowsEachBind) {
+  Result<model::Network> network = ParseNetwork(R"(
+    name: "n" input { channels: 8 height: 24 width: 24 }
+    layers { name: "conv1" convolution { outputs: 16 kernel: 3 pad: 1 } }
+    layers { name: "conv2" convolution { outputs: 16 kernel: 3 pad: 1 } }
+    layers { name: "fc" fully_connected { outputs: 4 } }
+    layers { name: "loss" softmax_cross_entropy {} })",
+                                                "n");
+  ASSERT_TRUE(network.ok());
+  TrainedNet trained(*network, 16);
+  TrainedNet used(*network, 16);
+  const NetSamples samples(*trained.net, 17);
+  for (const float factor : {1.0f, 0.5f}) {
+    for (TrainedNet* net : {&trained, &used}) {
+      for (float& weight : net->weights) weight *= factor;
+    }
+    ASSERT_TRUE(used.net->Bind(used.layout, used.weights.data(), nullptr).ok());
+    for (const Numbers& batch :
+         {samples.Slice(0, 16), samples.Slice(16, 1), samples.Slice(0, 16)}) {
+      EXPECT_EQ(used.Evaluate(batch).loss_sum, trained.Evaluate(batch).loss_sum);
+    }
+  }
+  ASSERT_TRUE(used.net->Bind(used.layout, used.weights.data(), used.gradients.data()).ok());
+  EXPECT_EQ(used.Step(samples.Slice(0, 16)).loss_sum, trained.Step(samples.Slice(0, 16)).loss_sum);
+  EXPECT_EQ(used.gradients, trained.gradients);
+}
+
 TEST(NetTest, OptionsOutOfRangeAreRefused) {
   const auto backend = MakeCpuBackend(1);
   EXPECT_FALSE(Net::Make(SmallNetwork(), 0, backend.get()).ok());

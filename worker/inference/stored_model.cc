@@ -173,11 +173,9 @@ Result<std::unique_ptr<RunningModel>> RunningModel::Make(const StoredModel& mode
   KUMO_ASSIGN_OR_RETURN(made->net_, Net::Make(network, max_batch, backend));
   const int64_t floats = model.layout.size();
   made->weights_ = DeviceArray<float>(*backend, floats, "the weights");
-  made->gradients_ = DeviceArray<float>(*backend, floats, "the gradients");
   backend->Write(model.weights.data(), floats * sizeof(float), made->weights_.data());
   KUMO_RETURN_IF_ERROR(backend->Wait());
-  KUMO_RETURN_IF_ERROR(
-      made->net_->Bind(model.layout, made->weights_.data(), made->gradients_.data()));
+  KUMO_RETURN_IF_ERROR(made->net_->Bind(model.layout, made->weights_.data(), nullptr));
   made->takes_ = made->net_->takes();
   for (Field& field : made->takes_) {
     if (field.list) field.extents[0] = 1;

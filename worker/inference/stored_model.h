@@ -93,7 +93,6 @@ class RunningModel {
   std::unique_ptr<Net> net_;
   std::optional<Detector> detector_;
   DeviceArray<float> weights_;
-  DeviceArray<float> gradients_;  // unused, but a net needs their address
   Fields takes_;
   std::vector<std::byte> zeros_;  // the targets, which nothing reads
   std::vector<int32_t> no_entries_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include <glog/logging.h>
 
@@ -26,9 +27,15 @@ class WinogradConvolution final : public WeightedOp<FloatOp> {
 
   bool reads_input() const override { return true; }
 
+  void Bind(std::span<float* const> weights, std::span<float* const> gradients) override {
+    WeightedOp::Bind(weights, gradients);
+    forward_.Forget();
+  }
+
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t inputs = spec_.input.channels();
-    forward_.Run(pass.batch, {weight_, inputs * kTaps, kTaps, false}, input, bias_, output);
+    forward_.Run(pass.batch, {weight_, inputs * kTaps, kTaps, false, pass.fixed_tensors}, input,
+                 bias_, output);
   }
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
@@ -40,7 +47,7 @@ class WinogradConvolution final : public WeightedOp<FloatOp> {
     if (is_trained()) weight_products_.Run(pass.batch, input, grad_output, weight_gradient_);
     if (grad_input == nullptr) return;
     const int64_t inputs = spec_.input.channels();
-    backward_.Run(pass.batch, {weight_, kTaps, inputs * kTaps, true}, grad_output, nullptr,
+    backward_.Run(pass.batch, {weight_, kTaps, inputs * kTaps, true, false}, grad_output, nullptr,
                   grad_input);
   }
 

@@ -87,6 +87,18 @@ void WinogradProduct::Pack(const Weights& weights, float* packed) const {
   });
 }
 
+const float* WinogradProduct::Packed(const Weights& weights, float* scratch) {
+  if (!weights.fixed) {
+    Pack(weights, scratch);
+    return scratch;
+  }
+  if (kept_.empty()) {
+    kept_ = {engine_.memory, TileColumns::kFrequencies * packed_floats_, "transformed weights"};
+    if (!kept_.empty()) Pack(weights, kept_.data());
+  }
+  return kept_.data();
+}
+
 void WinogradProduct::Mix(int frequency, int64_t columns, const float* packed, const float* patches,
                           float* mixed) const {
   const int64_t strip = columns_.strip_floats();
@@ -132,11 +144,12 @@ void WinogradProduct::RunBlock(const Range& block, const Arrays& arrays, float* 
 
 void WinogradProduct::Run(int batch, const Weights& weights, const float* source, const float* bias,
                           float* result) {
-  float* const packed = engine_.Scratch();
+  float* const scratch = engine_.Scratch();
+  if (scratch == nullptr) return;
+  const float* const packed = Packed(weights, scratch);
   if (packed == nullptr) return;
-  float* const blocks_own = packed + TileColumns::kFrequencies * packed_floats_;
+  float* const blocks_own = scratch + TileColumns::kFrequencies * packed_floats_;
   const Arrays arrays{batch, packed, source, bias, result};
-  Pack(weights, packed);
   const std::vector<Range> blocks = columns_.Blocks(batch);
   // Threads take whole blocks while there is one for each of them, and share each block of the
   // rest.

@@ -96,13 +96,15 @@ class WinogradProduct {
     int64_t result_stride;
     int64_t source_stride;
     bool turned;  // the last tap first
+    bool fixed;   // from one Forget to the next
   };
   // pad: zeros around the source.
   WinogradProduct(Engine& engine, const Shape& result, const Shape& source, int pad);
 
-  // bias: one per result channel, or null.
+  // bias: one per result channel, or null. Keeps the transforms of weights that are fixed.
   void Run(int batch, const Weights& weights, const float* source, const float* bias,
            float* result);
+  void Forget() { kept_ = {}; }
 
  private:
   struct Arrays {
@@ -113,6 +115,8 @@ class WinogradProduct {
     float* result;
   };
   void Pack(const Weights& weights, float* packed) const;
+  // Packed weights: kept ones, or at `scratch`. Null if there was no memory.
+  const float* Packed(const Weights& weights, float* scratch);
   // All steps of a block, whose frequencies are at `patches`. spread(n, body) calls body(i) for i
   // in [0, n).
   template <typename Spread>
@@ -129,6 +133,7 @@ class WinogradProduct {
   std::vector<Range> blocks_;  // of result channels
   int64_t packed_floats_;      // of one frequency: per block [source channel][channel of the block]
   int64_t block_floats_;       // of a block's frequencies, of the source and of the result
+  DeviceArray<float> kept_;    // packed weights that are fixed
 };
 
 // The gradient of the weights, [output channel][input channel][tap]: at each frequency the products
