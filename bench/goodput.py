@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Goodput under kills: the useful speed of a job of Python workers while one of its processes is killed
-every minute, beside PyTorch DDP below torchrun, which starts all ranks again from their last checkpoint.
+every minute, beside PyTorch DDP below torchrun, which starts all ranks again from their last checkpoint, and
+beside torchft, whose other replica goes on alone and gives its state to the new one.
 
 Kumo: two workers of goodput_program.py and two servers with cluster.replicas=2,
 in blocks of 50 minibatches; SIGKILL goes to a worker and to a server in turn,
 server 0 included. DDP: two ranks of the same model over gloo, a checkpoint every --checkpoint-steps steps;
-SIGKILL goes to the ranks in turn.
+SIGKILL goes to the ranks in turn. torchft: two replicas of one rank over gloo below a lighthouse with the
+settings of its documentation; SIGKILL goes to the replicas in turn, which are started again at once.
 Each side first runs undisturbed for --undisturbed minutes, which gives its own full speed.
 
 Columns:
@@ -19,7 +21,7 @@ Columns:
                 of the round in progress
 
 KUMO_TORCH_PYTHON names a Python that has PyTorch; without it the workers use numpy (KUMO_ONNX_PYTHON),
-and DDP is left out. Prints a table and one line of JSON. Exit code 1 if a job ended, or if Kumo's stood
+and DDP is left out, as is torchft if that Python lacks it. Prints a table and one line of JSON. Exit code 1 if a job ended, or if Kumo's stood
 still after a kill.
 """
 import argparse
@@ -61,7 +63,16 @@ def children(parent):
             found[environment["KUMO_WORKER_NAME"]] = int(folder.name)
         elif "RANK" in environment:
             found[f"rank-{environment['RANK']}"] = int(folder.name)
+        elif "REPLICA_GROUP_ID" in environment:
+            found[f"replica-{environment['REPLICA_GROUP_ID']}"] = int(folder.name)
     return found
+
+
+def version_of(python, package):
+    """Empty if it is not there."""
+    asked = f"import {package}, importlib.metadata as m; print(m.version('{package}'))"
+    return subprocess.run([python, "-c", asked], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True).stdout.strip()
 
 
 class Side:
@@ -158,6 +169,22 @@ class Ddp(Side):
             return int((self.folder / "progress-0").read_text() or 0)
         except OSError:
             return 0
+
+
+class Torchft(Side):
+    victims = ("replica-0", "replica-1")
+
+    def __init__(self, folder, arguments, python):
+        super().__init__(folder)
+        self.python = python
+        self.environment.update(GLOO_SOCKET_IFNAME="lo", TORCHFT_REPLICAS=str(PARTITIONS))
+
+    def command(self):
+        return [self.python, PROGRAM]
+
+    def useful(self):
+        """Samples of the minibatches that a replica knows to be committed."""
+        return max((int(file.read_text() or 0) for file in self.folder.glob("progress-*")), default=0)
 
 
 class Course:
@@ -273,6 +300,12 @@ def main():
         if python:
             rows[f"PyTorch {version} DDP"] = measure(
                 arguments, lambda name: Ddp(folder / f"ddp-{name}", arguments, python))
+        torchft = python and version_of(python, "torchft")
+        if torchft:
+            rows[f"torchft {torchft}"] = measure(
+                arguments, lambda name: Torchft(folder / f"torchft-{name}", arguments, python))
+        else:
+            print("torchft is not there: not compared")
     print_table(rows)
     print(json.dumps({"machine": machine(), "commit": commit(), "minutes": arguments.minutes,
                       "kill_every_s": arguments.kill_every, "checkpoint_steps": arguments.checkpoint_steps,

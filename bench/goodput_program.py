@@ -1,13 +1,18 @@
-"""The program of bench/goodput.py: a worker of a Kumo job, or (below torchrun) a rank of PyTorch DDP. Both
-train one perceptron on the same drawn samples, in minibatches of 64 on one thread. Without torch a Kumo
-worker trains it with numpy.
+"""The program of bench/goodput.py: a worker of a Kumo job, or (below torchrun) a rank of PyTorch DDP, or
+torchft's lighthouse, which starts its replicas again and again. All train one perceptron on the same drawn
+samples, in minibatches of 64 on one thread. Without torch a Kumo worker trains it with numpy.
 
-GOODPUT_FOLDER: for count-PID, the samples that this process has computed, and rank 0's checkpoint and
-progress. GOODPUT_CHECKPOINT_STEPS: DDP's steps between two checkpoints.
+GOODPUT_FOLDER: for count-PID, the samples that this process has computed, progress-RANK, and rank 0's
+checkpoint. GOODPUT_CHECKPOINT_STEPS: DDP's steps between two checkpoints. TORCHFT_REPLICAS: how many the
+lighthouse starts.
 """
+import datetime
 import os
 import pathlib
+import signal
+import subprocess
 import sys
+import time
 
 import numpy as np
 
@@ -132,5 +137,58 @@ def be_a_rank():
             os.replace(FOLDER / "checkpoint.tmp", checkpoint)
 
 
+def be_a_lighthouse():
+    from torchft.coordination import LighthouseServer
+    lighthouse = LighthouseServer(bind="[::]:0", min_replicas=1, join_timeout_ms=10000, quorum_tick_ms=100)
+
+    def start(replica):
+        return subprocess.Popen([sys.executable, __file__], env=dict(
+            os.environ, REPLICA_GROUP_ID=str(replica), TORCHFT_LIGHTHOUSE=lighthouse.address()))
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    replicas = [start(replica) for replica in range(int(os.environ["TORCHFT_REPLICAS"]))]
+    while True:
+        replicas = [old if old.poll() is None else start(i) for i, old in enumerate(replicas)]
+        time.sleep(0.05)
+
+
+def be_a_replica():
+    import torch.distributed as dist
+    import torchft
+    torch.set_num_threads(1)
+    replica, size = int(os.environ["REPLICA_GROUP_ID"]), int(os.environ["TORCHFT_REPLICAS"])
+    store = dist.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
+    x, y = map(torch.from_numpy, draw())
+    model, optimizer = make_torch_model()
+
+    def state():
+        return {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+
+    def load(state):
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+
+    manager = torchft.Manager(
+        pg=torchft.ProcessGroupGloo(timeout=datetime.timedelta(seconds=10)), load_state_dict=load, state_dict=state,
+        min_replica_size=1, replica_id=f"replica-{replica}-", rank=0, world_size=1, store_addr="localhost",
+        store_port=store.port, timeout=datetime.timedelta(seconds=10))
+    managed = torchft.DistributedDataParallel(manager, model)
+    wrapped = torchft.Optimizer(manager, optimizer)
+    count, progress = Number(f"count-{os.getpid()}"), Number(f"progress-{replica}")
+    while True:
+        at = (manager.current_step() * size + replica) * MINIBATCH
+        drawn = np.arange(at, at + MINIBATCH) % DRAWN
+        torch_step(managed, wrapped, x[drawn], y[drawn])
+        count.add(MINIBATCH)
+        progress.set(manager.batches_committed() * MINIBATCH)
+
+
 if __name__ == "__main__":
-    be_a_rank() if "RANK" in os.environ else be_a_worker()
+    if "RANK" in os.environ:
+        be_a_rank()
+    elif "REPLICA_GROUP_ID" in os.environ:
+        be_a_replica()
+    elif "TORCHFT_REPLICAS" in os.environ:
+        be_a_lighthouse()
+    else:
+        be_a_worker()
