@@ -28,21 +28,21 @@ using testing::HasSubstr;
 using testing::Not;
 
 const std::vector<int64_t> kExtents = {3, 5, 4};
-constexpr int kClasses = 3;
-constexpr int64_t kImages = 11;
+constexpr int kReaderClasses = 3;
+constexpr int64_t kReaderImages = 11;
 
 class ImageReadersTest : public testing::Test {
  protected:
   ReaderRequest Request(const std::string& path) const {
     ReaderRequest request;
     request.images = scratch_ / path;
-    request.classes = kClasses;
+    request.classes = kReaderClasses;
     return request;
   }
   static Status Refusal(const ReaderRequest& request) { return OpenImageFolder(request).status(); }
 
   test::ScratchDirectory scratch_;
-  const NamedFiles files_ = test::ClassFolders(kImages, kClasses, kExtents);
+  const NamedFiles files_ = test::ClassFolders(kReaderImages, kReaderClasses, kExtents);
 };
 
 TEST_F(ImageReadersTest, AFolderAndEveryKindOfArchiveAreTheSameSet) {
@@ -62,9 +62,9 @@ TEST_F(ImageReadersTest, AFolderAndEveryKindOfArchiveAreTheSameSet) {
     EXPECT_EQ((*set)->fields(), LabelledImage(kExtents));
     EXPECT_THAT((*set)->class_names(), ElementsAre("class0", "class1", "class2"));
     const test::Contents contents = test::ReadAll(**set);
-    ASSERT_EQ(contents.labels.size(), kImages);
-    for (int64_t i = 0; i < kImages; ++i) {
-      EXPECT_EQ(contents.labels[i], i % kClasses) << path;
+    ASSERT_EQ(contents.labels.size(), kReaderImages);
+    for (int64_t i = 0; i < kReaderImages; ++i) {
+      EXPECT_EQ(contents.labels[i], i % kReaderClasses) << path;
       EXPECT_TRUE(std::ranges::equal(std::span(contents.pixels).subspan(i * 60, 60),
                                      test::ImagePixels(i, kExtents)))
           << path << ", image " << i;
@@ -105,7 +105,7 @@ TEST_F(ImageReadersTest, TheCachedSetIsTheDecodedOne) {
   EXPECT_EQ(std::distance(begin(kept), end(kept)), 2);
   const auto measured = MeasureImageFolder(request);
   ASSERT_TRUE(measured.ok());
-  EXPECT_EQ(measured->bytes, kImages * 4) << "labels alone: the pixels are mapped";
+  EXPECT_EQ(measured->bytes, kReaderImages * 4) << "labels alone: the pixels are mapped";
 }
 
 TEST_F(ImageReadersTest, DamagedImagesAreRefusedByNameOrReplacedByTheNextOne) {
@@ -128,7 +128,7 @@ TEST_F(ImageReadersTest, DamagedImagesAreRefusedByNameOrReplacedByTheNextOne) {
       ASSERT_TRUE(set.ok()) << set.status().message();
       const test::Contents contents = test::ReadAll(**set);
       EXPECT_THAT(contents.labels, ElementsAre(0, 1, 2, 0, 2, 2, 0, 2, 2, 0, 1));
-      for (int64_t i = 0; i < kImages; ++i) {
+      for (int64_t i = 0; i < kReaderImages; ++i) {
         const int64_t image = i == 4 || i == 7 ? i + 1 : i;
         EXPECT_TRUE(std::ranges::equal(std::span(contents.pixels).subspan(i * 60, 60),
                                        test::ImagePixels(image, kExtents)))
@@ -232,7 +232,7 @@ TEST_F(ImageReadersTest, NamesOfAnArchiveAreReadInAnyLocale) {
   }
   files[4].first = "class1/p\xff.png";  // no UTF-8
   test::WriteFile(scratch_ / "raw.zip", test::Archive(test::Pack::kZip, files));
-  EXPECT_EQ(OpenImageFolder(Request("raw.zip")).value()->size(), kImages);
+  EXPECT_EQ(OpenImageFolder(Request("raw.zip")).value()->size(), kReaderImages);
   test::WriteFile(scratch_ / "wrong.zip", test::Archive(test::Pack::kUtf8Zip, files));
   EXPECT_THAT(Refusal(Request("wrong.zip")).message(),
               HasSubstr(scratch_ / "wrong.zip: the name of entry 5, after class0/p\xc3\xa9"
@@ -254,7 +254,7 @@ TEST_F(ImageReadersTest, LinksThatLeadNowhereOrBackAreDamage) {
   request.skip_damaged = true;
   const auto set = OpenImageFolder(request);
   ASSERT_TRUE(set.ok()) << set.status().message();
-  EXPECT_EQ((*set)->size(), kImages);
+  EXPECT_EQ((*set)->size(), kReaderImages);
   EXPECT_THAT((*set)->notes().left_out.unusable,
               ElementsAre(HasSubstr("class0/up is"), HasSubstr("class1/lost.png is"),
                           HasSubstr("class3 is the same folder as")));
@@ -277,7 +277,7 @@ TEST_F(ImageReadersTest, LinksToFilesAreFollowedInAFolderAndInATar) {
   test::WriteFile(scratch_ / "set.tar", test::TarWithLinks(inside, links));
   const auto folder = OpenImageFolder(Request("folder/train"));
   ASSERT_TRUE(folder.ok()) << folder.status().message();
-  EXPECT_EQ((*folder)->size(), kImages + 1);
+  EXPECT_EQ((*folder)->size(), kReaderImages + 1);
   for (const DecodeImages decode : {DecodeImages::kAtStart, DecodeImages::kOnDemand}) {
     ReaderRequest request = Request("set.tar/train");
     request.decode = decode;
@@ -320,7 +320,7 @@ TEST_F(ImageReadersTest, WhateverIsLeftOutIsCounted) {
   for (const char* path : {"set", "set.tar.gz", "set.zip"}) {
     const auto set = OpenImageFolder(Request(path));
     ASSERT_TRUE(set.ok()) << set.status().message();
-    EXPECT_EQ((*set)->size(), kImages);
+    EXPECT_EQ((*set)->size(), kReaderImages);
     EXPECT_THAT((*set)->notes().Lines(), ElementsAre(text)) << path;
     EXPECT_THAT(MeasureImageFolder(Request(path))->notes.Lines(), ElementsAre(text)) << path;
   }
@@ -409,8 +409,9 @@ TEST_F(ImageReadersTest, AMapNamesFilesBesideItAndInAnArchive) {
   test::WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kZip, files_));
   const auto map = [&](const std::string& before) {
     std::string text;
-    for (int64_t i = 0; i < kImages; ++i) {
-      text += before + files_[kImages - 1 - i].first + "\t" + std::to_string(i % kClasses) + "\r\n";
+    for (int64_t i = 0; i < kReaderImages; ++i) {
+      text += before + files_[kReaderImages - 1 - i].first + "\t" +
+              std::to_string(i % kReaderClasses) + "\r\n";
     }
     text += before + files_[0].first + "\t2\n";  // the same image once more
     test::WriteFile(scratch_ / "map.txt", Bytes(text.begin(), text.end()));
@@ -422,11 +423,11 @@ TEST_F(ImageReadersTest, AMapNamesFilesBesideItAndInAnArchive) {
     const auto set = map(before);
     ASSERT_TRUE(set.ok()) << before << ": " << set.status().message();
     const test::Contents contents = test::ReadAll(**set);
-    ASSERT_EQ(contents.labels.size(), kImages + 1);
-    for (int64_t i = 0; i < kImages; ++i) {
-      EXPECT_EQ(contents.labels[i], i % kClasses);
+    ASSERT_EQ(contents.labels.size(), kReaderImages + 1);
+    for (int64_t i = 0; i < kReaderImages; ++i) {
+      EXPECT_EQ(contents.labels[i], i % kReaderClasses);
       EXPECT_TRUE(std::ranges::equal(std::span(contents.pixels).subspan(i * 60, 60),
-                                     test::ImagePixels(kImages - 1 - i, kExtents)));
+                                     test::ImagePixels(kReaderImages - 1 - i, kExtents)));
     }
     EXPECT_TRUE(
         std::ranges::equal(std::span(contents.pixels).last(60), test::ImagePixels(0, kExtents)));

@@ -17,13 +17,13 @@ namespace {
 
 using testing::ElementsAre;
 
-const std::vector<int64_t> kExtents = {3, 4, 4};
-constexpr int64_t kPixels = 48;
+const std::vector<int64_t> kSetExtents = {3, 4, 4};
+constexpr int64_t kSetPixels = 48;
 
 class ImageSetTest : public testing::Test {
  protected:
   ImageSetTest() {
-    const test::NamedFiles files = test::ClassFolders(5, 1, kExtents);
+    const test::NamedFiles files = test::ClassFolders(5, 1, kSetExtents);
     test::WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kZip, files));
     set_.name = "some";
     set_.container = {scratch_ / "set.zip", true, ""};
@@ -37,8 +37,8 @@ class ImageSetTest : public testing::Test {
     EXPECT_THAT(contents.labels, ElementsAre(7, 1, 2, 0));
     const int images[] = {3, 0, 3, 4};
     for (int i = 0; i < 4; ++i) {
-      EXPECT_TRUE(std::ranges::equal(std::span(contents.pixels).subspan(i * kPixels, kPixels),
-                                     test::ImagePixels(images[i], kExtents)));
+      EXPECT_TRUE(std::ranges::equal(std::span(contents.pixels).subspan(i * kSetPixels, kSetPixels),
+                                     test::ImagePixels(images[i], kSetExtents)));
     }
   }
 
@@ -69,8 +69,8 @@ TEST_F(ImageSetTest, ItIsMeasuredWithoutBeingDecoded) {
   const auto own = MeasureImageSet(set_, request_);
   ASSERT_TRUE(own.ok());
   EXPECT_EQ(own->samples, 4);
-  EXPECT_EQ(own->fields, LabelledImage(kExtents));
-  EXPECT_EQ(own->bytes, 4 * (kPixels + 4));
+  EXPECT_EQ(own->fields, LabelledImage(kSetExtents));
+  EXPECT_EQ(own->bytes, 4 * (kSetPixels + 4));
   request_.cache = scratch_ / "cache";
   EXPECT_EQ(MeasureImageSet(set_, request_)->bytes, 4 * 4) << "pixels will be mapped";
   EXPECT_FALSE(std::filesystem::exists(request_.cache));

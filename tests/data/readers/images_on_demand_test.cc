@@ -27,17 +27,17 @@ using test::NamedFiles;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr int kClasses = 3;
-constexpr int64_t kImages = 23;
+constexpr int kStoredClasses = 3;
+constexpr int64_t kStoredImages = 23;
 
 // Photographs of different sizes, JPEG and PNG, grey and not.
 NamedFiles Photographs() {
   NamedFiles files;
-  for (int64_t i = 0; i < kImages; ++i) {
+  for (int64_t i = 0; i < kStoredImages; ++i) {
     const std::vector<int64_t> extents = {i % 5 == 0 ? 1 : 3, 20 + i % 7, 31 - i % 4};
     const test::Bytes pixels = test::ImagePixels(i, extents);
     const std::string name =
-        "train/class" + std::to_string(i % kClasses) + "/" + std::to_string(100 + i);
+        "train/class" + std::to_string(i % kStoredClasses) + "/" + std::to_string(100 + i);
     if (i % 2 == 0) {
       files.emplace_back(name + ".png", test::Png(extents, pixels));
     } else {
@@ -59,7 +59,7 @@ class ImagesOnDemandTest : public testing::Test {
   ReaderRequest Request(const std::string& path, DecodeImages decode) const {
     ReaderRequest request;
     request.images = scratch_ / path + "/train";
-    request.classes = kClasses;
+    request.classes = kStoredClasses;
     request.image_size = {3, 12, 16};
     request.decode = decode;
     return request;
@@ -99,7 +99,7 @@ TEST_F(ImagesOnDemandTest, MinibatchesAreThoseOfTheSetInMemoryForAnyNumberOfThre
                        {.seed = 3, .minibatch = 7, .threads = threads, .transforms = transforms});
     std::vector<std::byte> all;
     for (const int64_t epoch : {0, 1}) {
-      stream.Start(epoch, {0, kImages});
+      stream.Start(epoch, {0, kStoredImages});
       while (true) {
         const Minibatch batch = stream.Next().value();
         if (batch.size == 0) break;
@@ -144,13 +144,13 @@ TEST_F(ImagesOnDemandTest, ATarInGzipIsRefusedWithWhatToDo) {
 
 TEST_F(ImagesOnDemandTest, WhatDoesNotFitIsDecodedOnDemandWhereThatCanBe) {
   ReaderRequest request = Request("set", DecodeImages::kAuto);
-  const int64_t decoded = kImages * 3 * 12 * 16;
+  const int64_t decoded = kStoredImages * 3 * 12 * 16;
   request.room = decoded;
   EXPECT_TRUE(OpenImageFolder(request).value()->in_memory());
-  EXPECT_EQ(MeasureImageFolder(request)->bytes, decoded + kImages * 4);
+  EXPECT_EQ(MeasureImageFolder(request)->bytes, decoded + kStoredImages * 4);
   request.room = decoded - 1;
   EXPECT_FALSE(OpenImageFolder(request).value()->in_memory());
-  EXPECT_LT(MeasureImageFolder(request)->bytes, kImages * 200);
+  EXPECT_LT(MeasureImageFolder(request)->bytes, kStoredImages * 200);
   request = Request("set.tar.gz", DecodeImages::kAuto);
   request.room = 1;
   EXPECT_TRUE(OpenImageFolder(request).value()->in_memory());
@@ -175,7 +175,7 @@ TEST_F(ImagesOnDemandTest, DamagedImagesAreToldByNameWhenTheyAreRead) {
 // Two in a row, and the last one, which the first one replaces. In any order of reads.
 TEST_F(ImagesOnDemandTest, DamagedImagesAreReplacedAlikeWheneverTheyAreDecoded) {
   NamedFiles files = files_;
-  for (const int64_t i : {int64_t{4}, int64_t{5}, kImages - 1}) {
+  for (const int64_t i : {int64_t{4}, int64_t{5}, kStoredImages - 1}) {
     files[i].second.resize(files[i].second.size() / 2);
   }
   test::WriteFiles(scratch_ / "damaged", files);
@@ -189,19 +189,19 @@ TEST_F(ImagesOnDemandTest, DamagedImagesAreReplacedAlikeWheneverTheyAreDecoded) 
   const auto whole = OpenImageFolder(Request("set", DecodeImages::kAtStart)).value();
   const auto at_start = open("damaged.tar.gz", DecodeImages::kAtStart).value();
   const test::Contents expected = test::ReadAll(*at_start);
-  EXPECT_EQ(at_start->size(), kImages);
+  EXPECT_EQ(at_start->size(), kStoredImages);
   for (const char* path : {"damaged", "damaged.zip"}) {
     const auto set = open(path, DecodeImages::kOnDemand);
     ASSERT_TRUE(set.ok()) << set.status().message();
     EXPECT_EQ(ContentHash(**set).value(), ContentHash(*at_start).value());
     const auto fresh = open(path, DecodeImages::kOnDemand).value();
     Sample sample((*set)->fields()), of_whole(whole->fields());
-    for (int64_t i = kImages - 1; i >= 0; --i) {
-      const int64_t image = i == 4 || i == 5 ? 6 : i == kImages - 1 ? 0 : i;
+    for (int64_t i = kStoredImages - 1; i >= 0; --i) {
+      const int64_t image = i == 4 || i == 5 ? 6 : i == kStoredImages - 1 ? 0 : i;
       ASSERT_TRUE(fresh->Read(i, &sample).ok());
       ASSERT_TRUE(whole->Read(image, &of_whole).ok());
       EXPECT_TRUE(std::ranges::equal(sample.pixels(0), of_whole.pixels(0))) << i;
-      EXPECT_EQ(test::NumberOf(sample.field(1)), image % kClasses) << i;
+      EXPECT_EQ(test::NumberOf(sample.field(1)), image % kStoredClasses) << i;
     }
     EXPECT_EQ(test::ReadAll(**set), expected);
     EXPECT_EQ(test::ReadAll(**set), expected) << "the second time";
@@ -218,10 +218,10 @@ TEST_F(ImagesOnDemandTest, ADamagedImageIsReplacedByOneOfItsOwnPartOfASplitSet) 
   const auto whole = OpenImageFolder(Request("set", DecodeImages::kAtStart)).value();
   Rng rng(7, RngPurpose::kTest);
   for (const double share : {0.1, 0.4, 0.8}) {
-    const std::vector<SplitPart> parts = PartsOfSamples(kImages, share);
+    const std::vector<SplitPart> parts = PartsOfSamples(kStoredImages, share);
     NamedFiles files = files_;
-    std::vector<bool> valid(kImages, true);
-    for (int64_t i = 0; i < kImages; ++i) {
+    std::vector<bool> valid(kStoredImages, true);
+    for (int64_t i = 0; i < kStoredImages; ++i) {
       // At least one image of each part stays.
       const bool first = std::ranges::find(parts, parts[i]) - parts.begin() == i;
       valid[i] = first || rng.NextBelow(2) == 0;
@@ -239,17 +239,17 @@ TEST_F(ImagesOnDemandTest, ADamagedImageIsReplacedByOneOfItsOwnPartOfASplitSet) 
         const auto set = OpenImageFolder(request);
         ASSERT_TRUE(set.ok()) << set.status().message();
         Sample sample((*set)->fields()), of_whole(whole->fields());
-        for (int64_t i = 0; i < kImages; ++i) {
+        for (int64_t i = 0; i < kStoredImages; ++i) {
           int64_t image = i;
-          while (!valid[image] || parts[image] != parts[i]) image = (image + 1) % kImages;
+          while (!valid[image] || parts[image] != parts[i]) image = (image + 1) % kStoredImages;
           ASSERT_TRUE((*set)->Read(i, &sample).ok());
           ASSERT_TRUE(whole->Read(image, &of_whole).ok());
           EXPECT_TRUE(std::ranges::equal(sample.pixels(0), of_whole.pixels(0))) << path << " " << i;
-          EXPECT_EQ(test::NumberOf(sample.field(1)), image % kClasses) << i;
+          EXPECT_EQ(test::NumberOf(sample.field(1)), image % kStoredClasses) << i;
         }
       }
     }
-    for (int64_t i = 0; i < kImages; ++i) {
+    for (int64_t i = 0; i < kStoredImages; ++i) {
       if (parts[i] == SplitPart::kValidation) files[i].second.resize(20);
     }
     test::WriteFiles(scratch_ / (name + "none"), files);

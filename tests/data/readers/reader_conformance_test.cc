@@ -20,8 +20,8 @@
 namespace kumo {
 namespace {
 
-constexpr int kClasses = 5;
-constexpr int64_t kSamples = 23;
+constexpr int kConformanceClasses = 5;
+constexpr int64_t kConformanceSamples = 23;
 
 struct SampleFiles {
   test::Bytes images;
@@ -36,9 +36,10 @@ bool EndsWithALine(const test::Bytes& text) { return !text.empty() && text.back(
 
 std::vector<SampleFiles> ImageMap() {
   SampleFiles files;
-  files.beside = test::ClassFolders(kSamples, kClasses, {3, 4, 5});
-  for (int64_t i = 0; i < kSamples; ++i) {
-    const std::string line = files.beside[i].first + "\t" + std::to_string(i % kClasses) + "\n";
+  files.beside = test::ClassFolders(kConformanceSamples, kConformanceClasses, {3, 4, 5});
+  for (int64_t i = 0; i < kConformanceSamples; ++i) {
+    const std::string line =
+        files.beside[i].first + "\t" + std::to_string(i % kConformanceClasses) + "\n";
     files.images.insert(files.images.end(), line.begin(), line.end());
   }
   files.may_end = EndsWithALine;
@@ -46,17 +47,19 @@ std::vector<SampleFiles> ImageMap() {
 }
 
 std::vector<SampleFiles> ImageFolder() {
-  return {{test::Archive(test::Pack::kTarGz, test::ClassFolders(kSamples, kClasses, {3, 4, 5}))}};
+  return {{test::Archive(test::Pack::kTarGz,
+                         test::ClassFolders(kConformanceSamples, kConformanceClasses, {3, 4, 5}))}};
 }
 
 // An object in each image.
 std::vector<SampleFiles> Voc() {
   std::vector<test::VocImage> images;
-  for (int64_t i = 0; i < kSamples; ++i) {
+  for (int64_t i = 0; i < kConformanceSamples; ++i) {
     const double end = 2 + static_cast<double>(i % 3);
-    images.push_back({std::to_string(100 + i),
-                      {{"class" + std::to_string(i % kClasses), {1, 2, end, 4}, i % 2 == 0}},
-                      {3, 4, 5}});
+    images.push_back(
+        {std::to_string(100 + i),
+         {{"class" + std::to_string(i % kConformanceClasses), {1, 2, end, 4}, i % 2 == 0}},
+         {3, 4, 5}});
   }
   SampleFiles files{test::Archive(test::Pack::kTarGz, test::VocLayout("VOC/", images, "trainval"))};
   files.step = 11;
@@ -66,14 +69,14 @@ std::vector<SampleFiles> Voc() {
 std::vector<SampleFiles> Coco() {
   test::NamedFiles images;
   std::vector<test::CocoEntry> entries;
-  for (int64_t i = 0; i < kSamples; ++i) {
+  for (int64_t i = 0; i < kConformanceSamples; ++i) {
     const std::string name = std::to_string(100 + i) + ".png";
     images.emplace_back(name, test::Png({3, 4, 5}, test::ImagePixels(i, {3, 4, 5})));
     entries.push_back(
-        {name, {{i % kClasses, {1, 1, 2, 2 + static_cast<double>(i % 2)}}}, {3, 4, 5}});
+        {name, {{i % kConformanceClasses, {1, 1, 2, 2 + static_cast<double>(i % 2)}}}, {3, 4, 5}});
   }
   SampleFiles files{test::Archive(test::Pack::kTarGz, images),
-                    test::ToBytes(test::CocoJson(entries, kClasses))};
+                    test::ToBytes(test::CocoJson(entries, kConformanceClasses))};
   files.step = 5;
   return {files};
 }
@@ -81,12 +84,12 @@ std::vector<SampleFiles> Coco() {
 // Rows of an image, a class and a number.
 std::vector<SampleFiles> Table() {
   SampleFiles files;
-  files.beside = test::ClassFolders(kSamples, kClasses, {3, 4, 5});
+  files.beside = test::ClassFolders(kConformanceSamples, kConformanceClasses, {3, 4, 5});
   std::string text = "image,label,\"size, in metres\"\n";
-  for (int64_t i = 0; i < kSamples; ++i) {
+  for (int64_t i = 0; i < kConformanceSamples; ++i) {
     const std::string quote = i % 2 == 0 ? "\"" : "";
-    text += quote + files.beside[i].first + quote + "," + std::to_string(i % kClasses) + "," +
-            std::to_string(i) + ".5\r\n";
+    text += quote + files.beside[i].first + quote + "," + std::to_string(i % kConformanceClasses) +
+            "," + std::to_string(i) + ".5\r\n";
   }
   files.images = test::ToBytes(text);
   files.may_end = EndsWithALine;
@@ -96,10 +99,10 @@ std::vector<SampleFiles> Table() {
 // Each mask has pixels of all classes.
 std::vector<SampleFiles> Masks() {
   test::NamedFiles images, masks;
-  for (int64_t i = 0; i < kSamples; ++i) {
+  for (int64_t i = 0; i < kConformanceSamples; ++i) {
     const std::string name = std::to_string(100 + i) + ".png";
     images.emplace_back(name, test::Png({3, 4, 5}, test::ImagePixels(i, {3, 4, 5})));
-    masks.emplace_back(name, test::Png({1, 4, 5}, test::Labels(20, kClasses)));
+    masks.emplace_back(name, test::Png({1, 4, 5}, test::Labels(20, kConformanceClasses)));
   }
   SampleFiles files{test::Archive(test::Pack::kTarGz, images),
                     test::Archive(test::Pack::kTarGz, masks)};
@@ -110,9 +113,9 @@ std::vector<SampleFiles> Masks() {
 // One byte of a label, then the pixels.
 std::vector<SampleFiles> Cifar() {
   constexpr size_t kBytes = 3073;
-  SampleFiles files{test::Pattern(kSamples * kBytes)};
-  for (int64_t i = 0; i < kSamples; ++i) {
-    files.images[i * kBytes] = static_cast<uint8_t>(i % kClasses);
+  SampleFiles files{test::Pattern(kConformanceSamples * kBytes)};
+  for (int64_t i = 0; i < kConformanceSamples; ++i) {
+    files.images[i * kBytes] = static_cast<uint8_t>(i % kConformanceClasses);
   }
   files.may_end = [](const test::Bytes& cut) { return !cut.empty() && cut.size() % kBytes == 0; };
   return {files};
@@ -120,8 +123,8 @@ std::vector<SampleFiles> Cifar() {
 
 std::vector<SampleFiles> Ctf() {
   std::string text;
-  for (int64_t i = 0; i < kSamples; ++i) {
-    text += "|labels " + std::to_string(i % kClasses) + ":1 |features";
+  for (int64_t i = 0; i < kConformanceSamples; ++i) {
+    text += "|labels " + std::to_string(i % kConformanceClasses) + ":1 |features";
     for (int64_t j = 0; j < 4; ++j) text += " " + std::to_string(i * 10 + j) + ".5";
     text += "\n";
   }
@@ -130,7 +133,8 @@ std::vector<SampleFiles> Ctf() {
   return {plain, {test::Gzip(plain.images)}};
 }
 
-// For each reader: the content of valid files that hold kSamples samples of kClasses classes.
+// For each reader: the content of valid files that hold kConformanceSamples samples of
+// kConformanceClasses classes.
 const std::map<std::string, std::function<std::vector<SampleFiles>()>, std::less<>>& Samples() {
   static const auto* samples =
       new std::map<std::string, std::function<std::vector<SampleFiles>()>, std::less<>>{
@@ -143,8 +147,10 @@ const std::map<std::string, std::function<std::vector<SampleFiles>()>, std::less
           {"table", Table},
           {"masks", Masks},
           {"idx", [] {
-             const test::Bytes images = test::Idx({kSamples, 6, 5}, test::Pattern(kSamples * 30));
-             const test::Bytes labels = test::Idx({kSamples}, test::Labels(kSamples, kClasses));
+             const test::Bytes images =
+                 test::Idx({kConformanceSamples, 6, 5}, test::Pattern(kConformanceSamples * 30));
+             const test::Bytes labels = test::Idx(
+                 {kConformanceSamples}, test::Labels(kConformanceSamples, kConformanceClasses));
              return std::vector<SampleFiles>{{images, labels},
                                              {test::Gzip(images), test::Gzip(labels)}};
            }}};
@@ -175,13 +181,13 @@ class ReaderConformanceTest : public testing::TestWithParam<Reader> {
     }
     if (!written_) test::WriteFiles(scratch_.path(), files.beside);
     written_ = files;
-    request_.classes = kClasses;
+    request_.classes = kConformanceClasses;
     request_.limit = limit;
     return GetParam().open(request_);
   }
 
   test::ScratchDirectory scratch_;
-  ReaderRequest request_{scratch_ / "images", scratch_ / "labels", kClasses, 0};
+  ReaderRequest request_{scratch_ / "images", scratch_ / "labels", kConformanceClasses, 0};
   std::vector<SampleFiles> files_;
   std::optional<SampleFiles> written_;
 };
@@ -205,8 +211,8 @@ TEST_P(ReaderConformanceTest, IsDeterministic) {
     const auto second = Open(files);
     ASSERT_TRUE(first.ok()) << first.status().message();
     ASSERT_TRUE(second.ok());
-    EXPECT_EQ(first.value()->size(), kSamples);
-    EXPECT_EQ(first.value()->classes(), kClasses);
+    EXPECT_EQ(first.value()->size(), kConformanceSamples);
+    EXPECT_EQ(first.value()->classes(), kConformanceClasses);
     EXPECT_EQ(test::ReadAll(*first.value()), test::ReadAll(*second.value()));
     EXPECT_EQ(test::ReadAll(*first.value()), test::ReadAll(*first.value()));
   }
@@ -217,8 +223,8 @@ TEST_P(ReaderConformanceTest, LabelsLieInsideTheClasses) {
     const auto dataset = Open(files);
     ASSERT_TRUE(dataset.ok());
     EXPECT_THAT(test::ReadAll(*dataset.value()).labels,
-                testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(kClasses))));
-    request_.classes = kClasses - 1;
+                testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(kConformanceClasses))));
+    request_.classes = kConformanceClasses - 1;
     const auto fewer = GetParam().open(request_);
     // Masks are seen when they are read.
     EXPECT_TRUE(!fewer.ok() || test::ReadAll(**fewer) == test::Contents());
@@ -264,8 +270,8 @@ TEST_P(ReaderConformanceTest, LimitKeepsThePrefix) {
     ASSERT_EQ(part.value()->size(), 9);
     test::Contents expected = test::ReadAll(*whole.value());
     expected.pixels.resize(9 * whole.value()->fields()[0].bytes());
-    expected.labels.resize(expected.labels.size() / kSamples * 9);
-    expected.others.resize(expected.others.size() / kSamples * 9);
+    expected.labels.resize(expected.labels.size() / kConformanceSamples * 9);
+    expected.others.resize(expected.others.size() / kConformanceSamples * 9);
     EXPECT_EQ(test::ReadAll(*part.value()), expected);
   }
 }
@@ -297,10 +303,11 @@ TEST_P(ReaderConformanceTest, DamagedBytesAreRefusedOrStillBounded) {
           const auto dataset = Open(damaged);
           if (!dataset.ok()) continue;
           // A line that became empty is none.
-          if (EndsWithALine(files.*part) && dataset.value()->size() < kSamples) continue;
-          ASSERT_EQ(dataset.value()->size(), kSamples);
-          EXPECT_THAT(test::ReadAll(*dataset.value()).labels,
-                      testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(kClasses))));
+          if (EndsWithALine(files.*part) && dataset.value()->size() < kConformanceSamples) continue;
+          ASSERT_EQ(dataset.value()->size(), kConformanceSamples);
+          EXPECT_THAT(
+              test::ReadAll(*dataset.value()).labels,
+              testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(kConformanceClasses))));
         }
       }
     }

@@ -14,23 +14,24 @@
 namespace kumo {
 namespace {
 
-constexpr int kClasses = 4;
-constexpr int64_t kSamples = 30;
+constexpr int kMixedClasses = 4;
+constexpr int64_t kMixedSamples = 30;
 
 class MixupTest : public testing::Test {
  protected:
   MixupTest() {
     Rng rng(3, RngPurpose::kTest);
     std::vector<int32_t> labels;
-    for (int64_t i = 0; i < kSamples; ++i) {
-      labels.push_back(static_cast<int32_t>(rng.NextBelow(kClasses)));
+    for (int64_t i = 0; i < kMixedSamples; ++i) {
+      labels.push_back(static_cast<int32_t>(rng.NextBelow(kMixedClasses)));
     }
-    set_ = std::make_unique<MemoryDataset>("a set", extents_, kClasses,
-                                           test::RandomBytes(rng, kSamples * 3 * 5 * 4), labels);
+    set_ =
+        std::make_unique<MemoryDataset>("a set", extents_, kMixedClasses,
+                                        test::RandomBytes(rng, kMixedSamples * 3 * 5 * 4), labels);
     data_.mixup = 0.5;
   }
   Result<Transforms> Make(bool training) const {
-    return MakeTransforms({data_, set_->fields(), "a set", training, kClasses, kSamples});
+    return MakeTransforms({data_, set_->fields(), "a set", training, kMixedClasses, kMixedSamples});
   }
   struct Read {
     std::vector<uint8_t> pixels;
@@ -41,8 +42,8 @@ class MixupTest : public testing::Test {
     EXPECT_TRUE(ReadTransformed(*set_, transforms, key, &sample).ok());
     Read read;
     read.pixels.assign(sample.pixels(0).begin(), sample.pixels(0).end());
-    if (sample.field(1).size() != kClasses * sizeof(float)) return read;
-    read.shares.resize(kClasses);
+    if (sample.field(1).size() != kMixedClasses * sizeof(float)) return read;
+    read.shares.resize(kMixedClasses);
     std::memcpy(read.shares.data(), sample.field(1).data(), sample.field(1).size());
     return read;
   }
@@ -63,8 +64,8 @@ TEST(DrawMixtureTest, WeightsHaveTheMomentsOfTheBetaDistribution) {
   for (const double alpha : {0.05, 0.4, 1.0, 2.0}) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < kDraws; ++i) {
-      const Mixture mixture = DrawMixture(alpha, kSamples, {5, 2, i});
-      ASSERT_TRUE(mixture.partner >= 0 && mixture.partner < kSamples);
+      const Mixture mixture = DrawMixture(alpha, kMixedSamples, {5, 2, i});
+      ASSERT_TRUE(mixture.partner >= 0 && mixture.partner < kMixedSamples);
       ASSERT_TRUE(mixture.weight >= 0 && mixture.weight <= Mixture::kWhole);
       const double weight = static_cast<double>(mixture.weight) / Mixture::kWhole;
       sum += weight;
@@ -84,9 +85,9 @@ TEST_F(MixupTest, ASampleIsTheMeanOfItAndItsPartnerAndSoIsItsLabel) {
   data_.mixup = 0;
   const Transforms plain = Make(true).value();
   int both = 0;
-  for (int64_t i = 0; i < kSamples; ++i) {
+  for (int64_t i = 0; i < kMixedSamples; ++i) {
     const SampleKey key = {9, 4, i};
-    const Mixture mixture = DrawMixture(0.5, kSamples, key);
+    const Mixture mixture = DrawMixture(0.5, kMixedSamples, key);
     const double weight = static_cast<double>(mixture.weight) / Mixture::kWhole;
     const Read own = ReadWith(plain, key);
     const Read other = ReadWith(plain, {9, 4, mixture.partner});
@@ -96,12 +97,12 @@ TEST_F(MixupTest, ASampleIsTheMeanOfItAndItsPartnerAndSoIsItsLabel) {
       ASSERT_EQ(found.pixels[p],
                 std::floor(weight * own.pixels[p] + (1 - weight) * other.pixels[p] + 0.5));
     }
-    std::vector<double> expected(kClasses);
+    std::vector<double> expected(kMixedClasses);
     const test::Contents contents = test::ReadAll(*set_);
     expected[contents.labels[i]] += weight;
     expected[contents.labels[mixture.partner]] += 1 - weight;
     ASSERT_EQ(found.shares.size(), expected.size());
-    for (int c = 0; c < kClasses; ++c) EXPECT_NEAR(found.shares[c], expected[c], 1e-6);
+    for (int c = 0; c < kMixedClasses; ++c) EXPECT_NEAR(found.shares[c], expected[c], 1e-6);
     both += weight > 0.1 && weight < 0.9 ? 1 : 0;
   }
   EXPECT_GT(both, 5);
@@ -112,11 +113,11 @@ TEST_F(MixupTest, SamplesToEvaluateOnKeepTheirImageAndAreOfOneClass) {
   EXPECT_EQ(FieldsAfter(set_->fields(), transforms),
             FieldsAfter(set_->fields(), Make(true).value()));
   const test::Contents contents = test::ReadAll(*set_);
-  for (int64_t i = 0; i < kSamples; ++i) {
+  for (int64_t i = 0; i < kMixedSamples; ++i) {
     const Read found = ReadWith(transforms, {9, 4, i});
     EXPECT_TRUE(std::equal(found.pixels.begin(), found.pixels.end(),
                            contents.pixels.begin() + i * std::ssize(found.pixels)));
-    std::vector<float> expected(kClasses);
+    std::vector<float> expected(kMixedClasses);
     expected[contents.labels[i]] = 1;
     EXPECT_EQ(found.shares, expected);
   }
