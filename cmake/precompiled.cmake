@@ -6,10 +6,19 @@
 # knows those of the same folder.
 add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 
-add_library(kumo_precompiled OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cc)
-target_include_directories(kumo_precompiled PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(kumo_precompiled PRIVATE kumo_proto PkgConfig::GLOG Threads::Threads)
-target_precompile_headers(kumo_precompiled PRIVATE <cmake/precompiled.h>)
+function(kumo_add_precompiled target)
+  add_library(${target} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cc)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE kumo_proto PkgConfig::GLOG Threads::Threads)
+  target_precompile_headers(${target} PRIVATE <cmake/precompiled.h>)
+endfunction()
+
+kumo_add_precompiled(kumo_precompiled)
+# See kumo_precompile_cold.
+if(KUMO_SANITIZE MATCHES "address|thread")
+  kumo_add_precompiled(kumo_precompiled_cold)
+  target_compile_options(kumo_precompiled_cold PRIVATE -O0)
+endif()
 
 # What GCC's optimiser wrongly finds inside std::string and std::vector it forgives where it knows
 # them for system headers; in a precompiled header it does not.
@@ -21,6 +30,9 @@ set(KUMO_PRECOMPILED_OPTIONS
 if(KUMO_FUZZ)
   set(KUMO_COVERAGE_OPTIONS -fsanitize=fuzzer-no-link)
   target_compile_options(kumo_precompiled PRIVATE ${KUMO_COVERAGE_OPTIONS})
+  if(TARGET kumo_precompiled_cold)
+    target_compile_options(kumo_precompiled_cold PRIVATE ${KUMO_COVERAGE_OPTIONS})
+  endif()
 endif()
 
 function(kumo_precompile)
@@ -28,5 +40,18 @@ function(kumo_precompile)
     target_precompile_headers(${target} REUSE_FROM kumo_precompiled)
     target_compile_options(${target} PRIVATE "${KUMO_PRECOMPILED_OPTIONS}"
                            ${KUMO_COVERAGE_OPTIONS})
+  endforeach()
+endfunction()
+
+# kumo_precompile_cold(TARGET ...): likewise, for targets in which tests spend little time. For the address and
+# the thread sanitizer these are compiled without optimisation, in a third of the time.
+function(kumo_precompile_cold)
+  if(NOT TARGET kumo_precompiled_cold)
+    kumo_precompile(${ARGN})
+    return()
+  endif()
+  foreach(target IN LISTS ARGN)
+    target_precompile_headers(${target} REUSE_FROM kumo_precompiled_cold)
+    target_compile_options(${target} PRIVATE -O0 ${KUMO_COVERAGE_OPTIONS})
   endforeach()
 endfunction()
