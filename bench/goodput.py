@@ -3,12 +3,11 @@
 every minute, beside PyTorch DDP below torchrun, which starts all ranks again from their last checkpoint, and
 beside torchft, whose other replica goes on alone and gives its state to the new one.
 
-Kumo: two workers of goodput_program.py and two servers with cluster.replicas=2,
-in blocks of 50 minibatches; SIGKILL goes to a worker and to a server in turn,
-server 0 included. DDP: two ranks of the same model over gloo, a checkpoint every --checkpoint-steps steps;
-SIGKILL goes to the ranks in turn. torchft: two replicas of one rank over gloo below a lighthouse with the
-settings of its documentation; SIGKILL goes to the replicas in turn, which are started again at once.
-Each side first runs undisturbed for --undisturbed minutes, which gives its own full speed.
+Kumo: two workers of goodput_program.py and two servers with cluster.replicas=2, in blocks of 50 minibatches;
+SIGKILL goes to a worker and to a server in turn, server 0 included. DDP: two ranks of the same model over gloo,
+a checkpoint every --checkpoint-steps steps; SIGKILL goes to the ranks in turn. torchft: two replicas of one rank
+over gloo below a lighthouse with the settings of its documentation; SIGKILL goes to the replicas in turn, which
+are started again at once. Each side first runs undisturbed for --undisturbed minutes, which gives its own full speed.
 
 Columns:
   full speed    samples/s of the undisturbed run
@@ -20,9 +19,9 @@ Columns:
   again         samples that were computed and have no effect, of how many useful ones; up to 6,400 are those
                 of the round in progress
 
-KUMO_TORCH_PYTHON names a Python that has PyTorch; without it the workers use numpy (KUMO_ONNX_PYTHON),
-and DDP is left out, as is torchft if that Python lacks it. Prints a table and one line of JSON. Exit code 1 if a job ended, or if Kumo's stood
-still after a kill.
+KUMO_TORCH_PYTHON names a Python that has PyTorch; without it the workers use numpy (KUMO_ONNX_PYTHON), and DDP
+is left out, as is torchft if that Python lacks it. Prints a table and one line of JSON. Exit code 1 if a job
+ended, or if Kumo's stood still after a kill.
 """
 import argparse
 import json
