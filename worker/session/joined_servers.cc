@@ -108,7 +108,7 @@ JoinedServers::Due JoinedServers::Tick(TimeUs now) {
     }
     // A lost server may be started again and the job then continues, so waiting for a known server
     // may last longer than waiting for a first answer.
-    const bool first = joining && newest_generation_ == 0;
+    const bool first = joining && !ever_joined();
     const TimeUs limit = FromSeconds(first ? cluster_.join_timeout_s : cluster_.stall_timeout_s);
     if (now - server.heard > limit) {
       due.lost = NameOf(static_cast<int>(i)) + " has not answered for " +

@@ -59,6 +59,8 @@ class JoinedServers {
   WorkerActions Stamp(WorkerActions actions) const;
 
   bool joined() const { return servers_[0].welcomed; }
+  // Whether server 0 has welcomed the worker at some time; false: it has had no lease.
+  bool ever_joined() const { return newest_generation_ != 0; }
   // The first server that has not welcomed the worker; -1 when all have.
   int Missing() const;
   // Servers other than 0 that have been silent for longer than cluster.suspect_after_s.

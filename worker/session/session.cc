@@ -258,9 +258,9 @@ WorkerActions Session::Leave(TimeUs now) {
   if (again && now < leave_by_ - grace + kSameRequest) return {};
   if (!again) leave_by_ = now + grace;
   if (again || !servers_.joined()) {
-    // A worker that has not joined has no partitions.
+    // A worker that has never joined has no partitions; one that joins again may have some.
     Finish(Unavailable("ended by a signal before its partitions were handed over"), &context,
-           /*handed_over=*/!servers_.joined());
+           /*handed_over=*/!servers_.ever_joined());
   } else {
     report_.set_leaving(true);
     SendHeartbeats(&context);

@@ -257,6 +257,20 @@ TEST(Session, BeforeItHasJoinedItLeavesWithoutALoss) {
   EXPECT_TRUE(script.handed_over);
 }
 
+TEST(Session, WhileItJoinsANewGenerationItDoesNotLeaveWithoutALoss) {
+  Script script;
+  script.Join();
+  script.Order({{1, 0}});
+  script.Run(0);
+  script.generation = 2;
+  wire::Header news;
+  news.set_type(wire::HEARTBEAT_REPLY);
+  script.ReceiveHeader(0, news);
+  script.Take(script.session().Leave(script.now));
+  ASSERT_TRUE(script.left);
+  EXPECT_FALSE(script.handed_over);
+}
+
 // --- Servers that no longer know it.
 
 TEST(Session, AServerThatDoesNotKnowItIsJoinedAgain) {
