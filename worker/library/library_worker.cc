@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <glog/logging.h>
@@ -82,11 +85,20 @@ std::vector<std::string> SetsOf(const LibraryWorkerSettings& settings) {
 
 // The program may have changed its working folder since it was started in `folder`.
 void ResolvePaths(const std::string& folder, Experiment* experiment) {
-  if (folder.empty()) return;
+  std::error_code error;
+  if (folder.empty() || std::filesystem::current_path(error) == folder) return;
   for (std::string* const path :
        {&experiment->output.directory, &experiment->network.initial_weights,
         &experiment->network.initial_names, &experiment->cluster.keys}) {
     if (!path->empty() && !path->starts_with('/')) *path = JoinPath(folder, *path);
+  }
+  constexpr std::string_view kIpc = "ipc://";  // before a path, or an abstract name: @NAME
+  for (std::string& address : experiment->cluster.servers) {
+    if (!address.starts_with(kIpc)) continue;
+    const std::string path = address.substr(kIpc.size());
+    if (!path.starts_with('/') && !path.starts_with('@')) {
+      address = std::string(kIpc) + JoinPath(folder, path);
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -398,6 +399,24 @@ TEST_F(KumoWorkerTest, APartitionWithoutSamplesIsNotAskedFor) {
     EXPECT_EQ(Finish(0), KUMO_OK) << kumo_error();
   });
   EXPECT_EQ(blocks, (std::map<int64_t, int>{{0, 4}, {1, 2}, {2, 4}, {3, 2}}));
+}
+
+TEST_F(KumoWorkerTest, ARelativeAddressIsFoundFromAnotherWorkingFolder) {
+  Set("sync.mode", "gradient");
+  Set("cluster.servers", "ipc://server");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(scratch_.path());
+  setenv("KUMO_FOLDER", scratch_.path().c_str(), 1);
+  StartServer();
+  while (!std::filesystem::exists(scratch_ / "server")) std::this_thread::yield();
+  std::filesystem::current_path("/");
+  EXPECT_EQ(Open(), KUMO_OK) << kumo_error();
+  unsetenv("KUMO_FOLDER");
+  Run([&](const kumo_work&) {
+    for (const int tensor : {0, 1, 2}) Set(tensor, std::vector<float>(6));
+    EXPECT_EQ(Finish(0), KUMO_OK) << kumo_error();
+  });
+  std::filesystem::current_path(before);
 }
 
 TEST_F(KumoWorkerTest, AGivenBackBlockIsComputedAgainAndMisuseHasAnError) {
