@@ -11,8 +11,8 @@
 //   process that fails without progress of the job does not restart for ever.
 // - If a server is gone for good, or no worker is left, the job fails.
 // - Exit codes 64 and 78 mean that a restart cannot help: they end the job at once. So does a
-// program
-//   of worker.command that ends well during the job without having taken part: the job would wait.
+//   program of worker.command that ends well during the job without having taken part: the job
+//   would wait.
 // - Server 0 decides the outcome: if it ends well, the job is done, and the other processes get
 //   some time to leave; if it ends with 75, the job was stopped or has failed.
 // - A request to stop goes to server 0 only, which saves and lets all processes leave; a second

@@ -254,7 +254,8 @@ kumo_status kumo_worker_open(const kumo_worker_options* options, kumo_worker** w
     if (kumo::owner.exchange(self) == self) {
       return kumo::FailedPrecondition("this process has a worker already; close it first");
     }
-    // Also if the memory is exhausted, or no thread can be started.
+    // The process may open another worker, even if this one failed by an exception: no memory, or
+    // no thread.
     const std::unique_ptr<kumo_worker*, void (*)(kumo_worker**)> guard(worker,
                                                                        [](kumo_worker** opened) {
                                                                          if (*opened == nullptr)
