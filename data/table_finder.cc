@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -93,6 +94,8 @@ Result<bool> AreMasks(const ListedImages& images) {
                  }));
   return masks && std::ranges::count(has, true) <= static_cast<int64_t>(kMostNumbersOfMasks);
 }
+bool IsClassNumber(std::string_view cell) { return ParseNumber<int64_t>(cell).has_value(); }
+
 
 // Decides the use of each column.
 class Recognition {
@@ -114,7 +117,19 @@ class Recognition {
     SetColumns();
     found_.input = picture_ ? kImageField : kFeaturesField;
     SetForm();
-    return std::move(found_);
+    return found_;
+  }
+
+  // After Run. The column of classes; "": the label is a number or a mask.
+  std::string NameOfClasses() const {
+    return label_ && found_.data.classes > 0 ? At(*label_).name : "";
+  }
+  // The classes, if they are words.
+  std::optional<std::set<std::string>> WordsOfLabel() const {
+    if (NameOfClasses().empty()) return std::nullopt;
+    const auto& words = At(*label_).different;
+    if (std::ranges::all_of(words, IsClassNumber)) return std::nullopt;
+    return std::set<std::string>(words.begin(), words.end());
   }
 
  private:
@@ -286,7 +301,7 @@ class Recognition {
     std::vector<std::string> names;
     bool numbered = true;
     for (const std::string& name : cells.different) {
-      numbered &= ParseNumber<int64_t>(name).has_value();
+      numbered &= IsClassNumber(name);
       if (names.size() < kNamedTableClasses) names.push_back(Printable(name, kLongestListed));
     }
     if (numbered) {
@@ -417,11 +432,65 @@ Result<TableFiles> FilesAmong(const std::string& folder, const std::vector<std::
   return NotFound(folder + ": has no CSV file");
 }
 
-// Why a file is no validation set; "" if it is one. found: the training set.
-Result<std::string> UnfitForValidation(const std::string& path, const FoundDataset& found) {
-  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> header, NamesOfColumns(path));
-  const auto fields = FieldsOfTable(found.data.columns, header);
-  return fields.ok() ? "" : fields.status().message();
+// The training set, which a validation set must fit.
+struct TrainingTable {
+  std::string file;
+  std::vector<std::string> header;
+  std::string columns;                         // data.columns
+  std::optional<std::set<std::string>> words;  // of classes that are words
+  int classes = 0;                             // data.classes
+
+  // Why the file with these columns is no validation set; "" if their order does not forbid it.
+  std::string OtherColumnsIn(std::span<const std::string> other) const;
+  // Likewise, by the classes in a column.
+  Result<std::string> OtherClassesIn(const std::string& path, size_t label) const;
+};
+
+std::string TrainingTable::OtherColumnsIn(std::span<const std::string> other) const {
+  const auto fields = FieldsOfTable(columns, header), others = FieldsOfTable(columns, other);
+  for (const Status& status : {fields.status(), others.status()}) {
+    if (!status.ok()) return status.message();
+  }
+  for (size_t f = 0; f < fields->size(); ++f) {
+    const std::vector<int>& own = (*fields)[f].columns;
+    const std::vector<int>& its = (*others)[f].columns;
+    for (size_t i = 0; i < std::max(own.size(), its.size()); ++i) {
+      if (i < own.size() && i < its.size() && header[own[i]] == other[its[i]]) continue;
+      const std::string name = i < own.size() ? QuotedPart(header[own[i]]) : "no column";
+      const std::string found = i < its.size() ? QuotedPart(other[its[i]]) : "no column";
+      return "other order of columns: " + found + " is in the place of " + name +
+             ", and data.columns names a range; write the columns in the order of " + file;
+    }
+  }
+  return "";
+}
+
+Result<std::string> TrainingTable::OtherClassesIn(const std::string& path, size_t label) const {
+  std::string why;
+  std::set<std::string> seen;
+  KUMO_RETURN_IF_ERROR(ReadColumn(path, label, [&](const TableCell& cell) {
+    if (cell.text.empty()) return true;  // the reader names it
+    bool known = words && words->contains(cell.text);
+    if (known) {
+      seen.insert(cell.text);
+    } else if (!words) {
+      const std::optional<int64_t> number = ParseNumber<int64_t>(cell.text);
+      known = number && *number >= 0 && *number < classes;
+    }
+    if (!known) {
+      why = "the class " + QuotedPart(cell.text) + " in line " + std::to_string(cell.line) +
+            " is none of " + file;
+    }
+    return known;
+  }));
+  if (!why.empty() || !words) return why;
+  const auto lacking =
+      std::ranges::find_if(*words, [&](const std::string& word) { return !seen.contains(word); });
+  if (lacking != words->end()) {
+    why = "it lacks the class " + QuotedPart(*lacking) +
+          ", but words are numbered in each file; name all classes with data.class_list to use it";
+  }
+  return why;
 }
 
 }  // namespace
@@ -429,14 +498,24 @@ Result<std::string> UnfitForValidation(const std::string& path, const FoundDatas
 Result<FoundDataset> FindTable(const std::string& folder, const std::vector<std::string>& files) {
   KUMO_ASSIGN_OR_RETURN(const TableFiles sets, FilesAmong(folder, files));
   KUMO_ASSIGN_OR_RETURN(TableSummary table, SummariseTable(JoinPath(folder, sets.train)));
-  KUMO_ASSIGN_OR_RETURN(FoundDataset found, Recognition(std::move(table), folder).Run());
+  TrainingTable training;
+  training.file = sets.train;
+  for (const TableColumn& column : table.columns) training.header.push_back(column.name);
+  Recognition recognition(std::move(table), folder);
+  KUMO_ASSIGN_OR_RETURN(FoundDataset found, recognition.Run());
   Experiment::Data& data = found.data;
   data.reader = DataReader::kTable;
   data.directory = folder;
   data.train_images = sets.train;
   data.validation_images = "";
   for (const std::string& file : sets.validation) {
-    KUMO_ASSIGN_OR_RETURN(const std::string why, UnfitForValidation(JoinPath(folder, file), found));
+    const std::string path = JoinPath(folder, file);
+    KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> header, NamesOfColumns(path));
+    std::string why = training.OtherColumnsIn(header);
+    if (why.empty() && !label.empty()) {
+      const size_t column = std::ranges::find(header, label) - header.begin();
+      KUMO_ASSIGN_OR_RETURN(why, training.OtherClassesIn(path, column));
+    }
     if (why.empty()) {
       data.validation_images = file;
       break;
@@ -447,3 +526,7 @@ Result<FoundDataset> FindTable(const std::string& folder, const std::vector<std:
 }
 
 }  // namespace kumo
+  training.columns = data.columns;
+  training.classes = data.classes;
+  training.words = recognition.WordsOfLabel();
+  const std::string label = recognition.NameOfClasses();

@@ -21,7 +21,8 @@ namespace kumo {
 inline constexpr char kFeaturesField[] = "features";
 
 // files: CSV files of a folder; by their names (PartIn) or alone the training set, and the
-// validation set, if it has the columns of the training set. InvalidArgument with file, line and
+// validation set, if it has the columns of the training set, those of a range in the same order,
+// and the same classes; a note tells why it is none. InvalidArgument with file, line and
 // column if there is no row of names, a column has a few cells of another kind than the others, an
 // image does not exist, or there is no label or no input; the errors of reading the files.
 Result<FoundDataset> FindTable(const std::string& folder, const std::vector<std::string>& files);

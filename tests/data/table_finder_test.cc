@@ -183,6 +183,45 @@ TEST_F(TableFinderTest, MistakesAreNamedWithLineColumnValueAndRemedy) {
               HasSubstr("t.csv:6: column \"label\": \"\" is"));
   EXPECT_THAT(Refusal("a,label\n1,x\n2,y\n3,x\n4,y\n5,\n"),
               HasSubstr("t.csv:6: column \"label\": \"\" is empty; write a class, or remove"));
+TEST_F(TableFinderTest, AValidationSetHasTheOrderOfARange) {
+  const auto rows = [](const std::string& header) {
+    return Rows(header, {"1,2,3,4,5,6,7,8,9,0", "1,2,3,4,5,6,7,8,9,1"});
+  };
+  Write("set/train.csv", rows("a,b,c,d,e,f,g,h,i,label"));
+  Write("set/test.csv", rows("a,c,b,d,e,f,g,h,i,label"));
+  FoundDataset found = Find("set");
+  EXPECT_EQ(found.data.columns, "features:numbers:a..i,label:class");
+  EXPECT_TRUE(found.data.SplitsTrainingFiles());
+  EXPECT_THAT(found.notes,
+              ElementsAre("test.csv is no validation set: other order of columns: \"c\" is in the "
+                          "place of \"b\", and data.columns names a range; write the columns in "
+                          "the order of train.csv"));
+  Write("set/test.csv", rows("label,a,b,c,d,e,f,g,h,i"));
+  EXPECT_EQ(Find("set").data.validation_images, "test.csv") << "the order of other columns is free";
+  Write("set/test.csv", Rows("a,b,c,d,e,x,f,g,h,i,label", {"1,2,3,4,5,0,6,7,8,9,0"}));
+  EXPECT_THAT(Find("set").notes, ElementsAre(HasSubstr("\"x\" is in the place of \"f\"")));
+}
+
+TEST_F(TableFinderTest, AValidationSetHasTheClassesOfTheTrainingSet) {
+  Write("set/train.csv", Rows("x,kind", {"1,a", "2,b", "3,c"}));
+  Write("set/test.csv", Rows("x,kind", {"1,a", "2,b"}));
+  FoundDataset found = Find("set");
+  EXPECT_TRUE(found.data.SplitsTrainingFiles());
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("test.csv is no validation set: it lacks the "
+                                                 "class \"c\", but words are numbered")));
+  Write("set/test.csv", Rows("kind,x", {"a,1", "b,2", "c,1", "d,1"}));
+  EXPECT_THAT(Find("set").notes,
+              ElementsAre(HasSubstr("the class \"d\" in line 5 is none of train.csv")));
+  Write("set/test.csv", Rows("kind,x", {"c,1", "b,2", "a,1"}));
+  EXPECT_EQ(Find("set").data.validation_images, "test.csv");
+  Write("set/train.csv", Rows("x,kind", {"1,0", "2,1", "3,2"}));
+  EXPECT_THAT(Find("set").notes, ElementsAre(HasSubstr("the class \"c\" in line 2 is none")));
+  Write("set/test.csv", Rows("x,kind", {"1,0", "2,3"}));
+  EXPECT_THAT(Find("set").notes, ElementsAre(HasSubstr("the class \"3\" in line 3 is none")));
+  Write("set/test.csv", Rows("x,kind", {"1,0"}));
+  EXPECT_EQ(Find("set").data.validation_images, "test.csv") << "numbers need no list";
+}
+
   EXPECT_THAT(Refusal("a,label\n1,x\n1,x\n"), HasSubstr("is \"x\" in all rows"));
   EXPECT_THAT(Refusal("a,name\n1,x\n2,y\n3,z\n"), HasSubstr("too many different words"));
   EXPECT_THAT(Refusal("a,label\n1,2,3\n"), HasSubstr("t.csv:2: has 3 fields, but the header 2"));
