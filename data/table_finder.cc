@@ -231,6 +231,7 @@ class Recognition {
   Status FindLabel() {
     FindLabelNamed(kNamesOfClasses);
     const bool named_as_class = label_.has_value();
+    by_position_ = !label_;
     FindLabelNamed(kNamesOfTargets);
     for (size_t i = uses_.size(); i > 0 && !label_; --i) {
       if (IsFree(i - 1) && !NumbersRows(i - 1)) label_ = i - 1;
@@ -244,10 +245,17 @@ class Recognition {
     const TableColumn& cells = At(*label_);
     const bool numbers = cells.kind() == CellKind::kNumbers;
     if (numbers) {
-      KUMO_RETURN_IF_ERROR(CheckIsNumbers(cells));
+      KUMO_RETURN_IF_ERROR(CheckIsNumbers(*label_));
     }
     return numbers && !AreClasses(cells, named_as_class) ? TakeNumberLabel() : TakeClasses();
   }
+  // To follow a message about a column; "" unless it is the label, and no name says so.
+  std::string AdviceOnLabel(size_t column) const {
+    if (column != label_ || !by_position_) return "";
+    return "; it is taken for the label, as the last column; give the column of labels the name "
+           "label";
+  }
+
 
   // Of numbers. Counts and ages are whole, too, but leave gaps.
   bool AreClasses(const TableColumn& cells, bool named) const {
@@ -267,36 +275,40 @@ class Recognition {
     found_.data.classes = 0;
     uses_[*label_] = "the label, a number";
     if (cells.whole == cells.cells) {
-      uses_[*label_] +=
-          "; if it is a class: label:class:COLUMN, data.classes, and in the network "
-          "softmax_cross_entropy";
+      uses_[*label_] += cells.least < 0
+                            ? "; if it is a class, number the classes from 0"
+                            : "; if it is a class: label:class:COLUMN, data.classes, and in the "
+                              "network softmax_cross_entropy";
     }
     return OkStatus();
   }
 
-  Status CheckIsNumbers(const TableColumn& cells) const {
+  Status CheckIsNumbers(size_t column) const {
+    const TableColumn& cells = At(column);
     const bool missing = cells.no_number && cells.no_number->text.empty();
     return CheckCells(cells, cells.no_number,
                       std::string(missing ? "is empty, but the other cells are numbers"
                                           : "is no number, but the other cells are") +
-                          "; write a number, as 0.5, or remove the row or the column");
+                          "; write a number, as 0.5, or remove the row or the column" +
+                          AdviceOnLabel(column));
   }
 
   Status TakeClasses() {
+    const std::string advice = AdviceOnLabel(*label_);
     const TableColumn& cells = At(*label_);
     KUMO_RETURN_IF_ERROR(
-        CheckCells(cells, cells.empty, "is empty; write a class, or remove the row"));
+        CheckCells(cells, cells.empty, "is empty; write a class, or remove the row" + advice));
     if (cells.different.size() < 2) {
       return table_.Error(1, "column " + QuotedPart(cells.name) + ", the label, is " +
                                  QuotedPart(*cells.different.begin()) +
-                                 " in all rows; classes must differ");
+                                 " in all rows; classes must differ" + advice);
     }
     if (cells.different.size() > kMostDifferentCells ||
         table_.rows < kRowsOfAClass * std::ssize(cells.different)) {
-      return table_.Error(
-          1, "column " + QuotedPart(cells.name) +
-                 ", taken for the label, has too many different words for classes in " +
-                 Counted(table_.rows, "row") + "; give the column of labels the name label");
+      return table_.Error(1, "column " + QuotedPart(cells.name) +
+                                 ", the label, has too many different words for classes in " +
+                                 Counted(table_.rows, "row") +
+                                 (advice.empty() ? "; give each class several rows" : advice));
     }
     std::vector<std::string> names;
     bool numbered = true;
@@ -336,7 +348,7 @@ class Recognition {
       } else if (const std::string why = Unnamable(i); !why.empty()) {
         LeaveOut(i, why);
       } else {
-        KUMO_RETURN_IF_ERROR(CheckIsNumbers(cells));
+        KUMO_RETURN_IF_ERROR(CheckIsNumbers(i));
         uses_[i] = picture_ ? "numbers, an input beside the picture" : "numbers, the input";
         features_.push_back(i);
       }
@@ -405,6 +417,7 @@ class Recognition {
   const TableSummary table_;
   const std::string folder_;
   std::vector<std::string> uses_;  // by column; "": not decided
+  bool by_position_ = false;  // the label
   std::optional<size_t> picture_, mask_, label_;
   std::vector<size_t> features_;
   FoundDataset found_;

@@ -19,7 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
+using testing::Not;
 using testing::Pair;
 
 class TableFinderTest : public testing::Test {
@@ -83,6 +83,9 @@ TEST_F(TableFinderTest, TheLastColumnIsTheLabelIfNoneHasTheNameOfOne) {
   EXPECT_EQ(found.data.columns, "features:numbers:a+b,label:class:class") << "the name says it";
   EXPECT_EQ(found.data.classes, 9);
   found = FindText("label,b\n1.5,2\n2.5,4\n3.25,1\n");
+  found = FindText(Rows("a,b,quality", {"1,2,-1", "3,4,1"}));
+  EXPECT_THAT(found.columns.back().second,
+              "the label, a number; if it is a class, number the classes from 0");
   EXPECT_EQ(found.data.columns, "features:numbers:b,label:numbers");
   EXPECT_THAT(found.columns.front().second, "the label, a number");
 }
@@ -223,7 +226,15 @@ TEST_F(TableFinderTest, AValidationSetHasTheClassesOfTheTrainingSet) {
 }
 
   EXPECT_THAT(Refusal("a,label\n1,x\n1,x\n"), HasSubstr("is \"x\" in all rows"));
-  EXPECT_THAT(Refusal("a,name\n1,x\n2,y\n3,z\n"), HasSubstr("too many different words"));
+  EXPECT_THAT(Refusal("a,name\n1,x\n2,y\n3,z\n"),
+              AllOf(HasSubstr("too many different words"),
+                    HasSubstr("; it is taken for the label, as the last column; give the column of "
+                              "labels the name label")));
+  EXPECT_THAT(Refusal("survived,port\n1,x\n0,y\n1,x\n0,y\n0,\n"),
+              AllOf(HasSubstr("t.csv:6: column \"port\": \"\" is empty; write a class"),
+                    HasSubstr("taken for the label, as the last column; give the column")));
+  EXPECT_THAT(Refusal("a,port\n" + rows + "1,\n"), HasSubstr("taken for the label"));
+  EXPECT_THAT(Refusal("a,b,label\n,1,1\n2,1,0\n3,1,1\n"), Not(HasSubstr("taken for the label")));
   EXPECT_THAT(Refusal("a,label\n1,2,3\n"), HasSubstr("t.csv:2: has 3 fields, but the header 2"));
   EXPECT_THAT(Refusal("a,label\n1,0"), HasSubstr("t.csv:2: the last line has no newline"));
   EXPECT_THAT(Refusal("word,label\nx,1\ny,0\nz,1\nw,0\n"),
