@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kMostSummarisedBytes = uint64_t{4} << 30;
 constexpr double kMistakes = 0.05;  // share of cells of another kind; one at least
 constexpr size_t kLongestQuoted = 60;
+constexpr float kMostExact = 1 << 24;  // integers below are exact in float32
 
 std::optional<float> NumberIn(std::string_view cell) {
   const std::optional<float> number = ParseNumber<float>(cell);
@@ -26,10 +27,11 @@ Status CheckNames(const TableSummary& table, int64_t line) {
   for (const TableColumn& column : table.columns) {
     const bool number = NumberIn(column.name).has_value();
     if (!number && !IsImageName(column.name)) continue;
-    return table.Error(line, "the first row must have the names of the columns, but " +
-                                 QuotedPart(column.name) +
-                                 (number ? " is a number" : " is an image") +
-                                 "; write a row with names above it, as a,b,label");
+    return table.Error(
+        line, "the first row must have the names of the columns, but " + QuotedPart(column.name) +
+                  (number ? " is a number" : " is an image") +
+                  "; rename the columns, or, if this row is a sample, write a row with names above "
+                  "it, as a,b,label");
   }
   const std::string& first = table.columns.front().name;
   if (table.columns.size() > 1 || first.find_first_of(";\t") == first.npos) return OkStatus();
@@ -89,9 +91,16 @@ void TableColumn::Add(std::string_view cell, int64_t line) {
   } else {
     note(&no_image);
   }
+  // Of integers in this range cells cannot all differ if there are more of them than values.
+  if (whole == cells && -kMostExact < least &&
+      most<kMostExact&& static_cast<float>(cells)> most - least + 1) {
+    repeats = true;
+  }
+  const bool full = different.size() > kMostDifferentCells;
+  if (full && (repeats || whole < cells)) return;
   if (different.contains(cell)) {
     repeats = true;
-  } else if (different.size() <= kMostDifferentCells) {
+  } else if (!full) {
     different.emplace(cell);
   }
 }

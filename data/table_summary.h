@@ -34,7 +34,9 @@ struct TableColumn {
   std::optional<TableCell> no_number, no_image, empty;  // the first ones
   // Different cells, at most one more than kMostDifferentCells.
   std::set<std::string, std::less<>> different;
-  bool repeats = false;  // one of them occurs again
+  // A cell occurs again. Also false if it does so only behind that many different ones, unless all
+  // cells are integers of which one has to.
+  bool repeats = false;
 
   void Add(std::string_view cell, int64_t line);
   CellKind kind() const;

@@ -1,6 +1,7 @@
 // kumo new --data: recognition of the columns of CSV files.
 #include "data/table_finder.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -82,10 +83,10 @@ TEST_F(TableFinderTest, TheLastColumnIsTheLabelIfNoneHasTheNameOfOne) {
   found = FindText(Rows("a,class,b", {"1,3,2", "3,5,4", "5,8,6"}));
   EXPECT_EQ(found.data.columns, "features:numbers:a+b,label:class:class") << "the name says it";
   EXPECT_EQ(found.data.classes, 9);
-  found = FindText("label,b\n1.5,2\n2.5,4\n3.25,1\n");
   found = FindText(Rows("a,b,quality", {"1,2,-1", "3,4,1"}));
   EXPECT_THAT(found.columns.back().second,
               "the label, a number; if it is a class, number the classes from 0");
+  found = FindText("label,b\n1.5,2\n2.5,4\n3.25,1\n");
   EXPECT_EQ(found.data.columns, "features:numbers:b,label:numbers");
   EXPECT_THAT(found.columns.front().second, "the label, a number");
 }
@@ -107,6 +108,20 @@ TEST_F(TableFinderTest, NumbersOfRowsAndUnnamedColumnsAreLeftOut) {
                           Pair("fare", "numbers, the input"),
                           Pair("a,b", HasSubstr("left out: its name has a comma")),
                           Pair("label", HasSubstr("a class from 0 to 1; if it is a number"))));
+}
+
+TEST_F(TableFinderTest, AnIdOfManyRowsOccursOnceOrIsAFeature) {
+  const auto table = [](int rows, int ids) {
+    std::string text = "shop_id,a,label\n";
+    for (int row = 0; row < rows; ++row) {
+      text += std::to_string(std::min(row, ids - 1)) + "," + std::to_string(row) + ".5," +
+              std::to_string(row % 2) + "\n";
+    }
+    return text;
+  };
+  EXPECT_EQ(FindText(table(3000, 3000)).data.columns, "features:numbers:a,label:class");
+  EXPECT_EQ(FindText(table(3000, 1500)).data.columns, "features:numbers:shop_id+a,label:class")
+      << "only an id behind those that are kept occurs again";
 }
 
 TEST_F(TableFinderTest, PathsOfImagesArePicturesAndMasks) {
@@ -168,24 +183,6 @@ TEST_F(TableFinderTest, FilesAreSetsByTheirNames) {
   EXPECT_EQ(Find("two/b.csv").data.train_images, "b.csv");
 }
 
-TEST_F(TableFinderTest, MistakesAreNamedWithLineColumnValueAndRemedy) {
-  EXPECT_THAT(Refusal("5.1,3.5,setosa\n4.9,3,setosa\n"),
-              AllOf(HasSubstr("t.csv:1: the first row must have the names of the columns, but "
-                              "\"5.1\" is a number"),
-                    HasSubstr("write a row with names above it")));
-  EXPECT_THAT(Refusal("a;b;c\n1;2;3\n"), HasSubstr("t.csv:1: the row of names is one column, "
-                                                   "\"a;b;c\"; separate columns by commas"));
-  const std::string rows = "1,0\n2,1\n3,0\n4,1\n";
-  EXPECT_THAT(Refusal("a,label\n" + rows + ",1\n"),
-              AllOf(HasSubstr("t.csv:6: column \"a\": \"\" is empty, but the other cells are "
-                              "numbers; write a number"),
-                    HasSubstr("or remove the row")));
-  EXPECT_THAT(Refusal("a,label\n" + rows + "4 m,1\n"),
-              HasSubstr("t.csv:6: column \"a\": \"4 m\" is no number, but the other cells are"));
-  EXPECT_THAT(Refusal("a,label\n" + rows + "1,\n"),
-              HasSubstr("t.csv:6: column \"label\": \"\" is"));
-  EXPECT_THAT(Refusal("a,label\n1,x\n2,y\n3,x\n4,y\n5,\n"),
-              HasSubstr("t.csv:6: column \"label\": \"\" is empty; write a class, or remove"));
 TEST_F(TableFinderTest, AValidationSetHasTheOrderOfARange) {
   const auto rows = [](const std::string& header) {
     return Rows(header, {"1,2,3,4,5,6,7,8,9,0", "1,2,3,4,5,6,7,8,9,1"});
@@ -225,6 +222,25 @@ TEST_F(TableFinderTest, AValidationSetHasTheClassesOfTheTrainingSet) {
   EXPECT_EQ(Find("set").data.validation_images, "test.csv") << "numbers need no list";
 }
 
+TEST_F(TableFinderTest, MistakesAreNamedWithLineColumnValueAndRemedy) {
+  EXPECT_THAT(Refusal("5.1,3.5,setosa\n4.9,3,setosa\n"),
+              AllOf(HasSubstr("t.csv:1: the first row must have the names of the columns, but "
+                              "\"5.1\" is a number"),
+                    HasSubstr("; rename the columns, or, if this row is a sample, write a row "
+                              "with names above it")));
+  EXPECT_THAT(Refusal("a;b;c\n1;2;3\n"), HasSubstr("t.csv:1: the row of names is one column, "
+                                                   "\"a;b;c\"; separate columns by commas"));
+  const std::string rows = "1,0\n2,1\n3,0\n4,1\n";
+  EXPECT_THAT(Refusal("a,label\n" + rows + ",1\n"),
+              AllOf(HasSubstr("t.csv:6: column \"a\": \"\" is empty, but the other cells are "
+                              "numbers; write a number"),
+                    HasSubstr("or remove the row")));
+  EXPECT_THAT(Refusal("a,label\n" + rows + "4 m,1\n"),
+              HasSubstr("t.csv:6: column \"a\": \"4 m\" is no number, but the other cells are"));
+  EXPECT_THAT(Refusal("a,label\n" + rows + "1,\n"),
+              HasSubstr("t.csv:6: column \"label\": \"\" is"));
+  EXPECT_THAT(Refusal("a,label\n1,x\n2,y\n3,x\n4,y\n5,\n"),
+              HasSubstr("t.csv:6: column \"label\": \"\" is empty; write a class, or remove"));
   EXPECT_THAT(Refusal("a,label\n1,x\n1,x\n"), HasSubstr("is \"x\" in all rows"));
   EXPECT_THAT(Refusal("a,name\n1,x\n2,y\n3,z\n"),
               AllOf(HasSubstr("too many different words"),
