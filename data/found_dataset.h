@@ -45,6 +45,8 @@ struct ImageSizes {
 // can be read; the errors of ReadImages.
 Result<ImageSizes> SizesOf(const ImageContainer& container, const std::vector<std::string>& files);
 
+inline constexpr int kMostMaskClasses = 255;  // 255 is none
+
 // Sets data.image_size, if images of such sizes have to be scaled, and augmentation that suits
 // natural images. Grey ones, often of writing, are not mirrored. on_demand: images can be decoded
 // at each read.

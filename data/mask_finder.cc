@@ -6,10 +6,13 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/file.h"
 #include "common/base/printable.h"
+#include "common/base/text.h"
+#include "data/readers/image_files.h"
 
 namespace kumo {
 namespace {
@@ -20,13 +23,11 @@ constexpr std::string_view kOfImages[] = {"images", "image", "imgs", "img", "pho
 constexpr std::string_view kOfMasks[] = {"masks",        "mask",          "labels",
                                          "label",        "annotations",   "annotation",
                                          "segmentation", "segmentations", "targets"};
-constexpr int kMostMaskClasses = 255;  // 255 is none
+constexpr size_t kNamedPairs = 4;  // in a note
 
 bool IsOneOf(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::find(names, LowerCase(name)) != names.end();
 }
-
-std::string StemOf(const std::string& file) { return file.substr(0, file.rfind('.')); }
 
 // Paths of files by the path of the folder, both without endings, below which they lie.
 using FilesByFolder = std::map<std::string, std::vector<std::string>>;
@@ -76,27 +77,37 @@ std::vector<Pair> PartsOfPair(const Pair& pair) {
   return training ? result : std::vector<Pair>{pair};
 }
 
+// True if a mask has the name of an image.
+bool HaveOneName(const std::vector<std::string>& images, const std::vector<std::string>& masks) {
+  std::set<std::string> names;
+  for (const std::string& mask : masks) names.insert(WithoutEnding(mask));
+  return std::ranges::any_of(
+      images, [&](const std::string& image) { return names.contains(WithoutEnding(image)); });
+}
+
 Result<std::vector<Pair>> PairsIn(const std::string& path, const ImageListing& listing) {
   const FilesByFolder images = FoldersNamed(kOfImages, listing),
                       masks = FoldersNamed(kOfMasks, listing);
   std::vector<Pair> pairs;
   for (const auto& [folder, files] : images) {
     const std::string parent = ParentOf(folder);
-    const auto beside = std::ranges::find_if(
-        masks, [&](const auto& other) { return ParentOf(other.first) == parent; });
-    if (beside == masks.end()) continue;
-    std::set<std::string> names;
-    for (const std::string& mask : beside->second) names.insert(StemOf(mask));
-    if (std::ranges::none_of(
-            files, [&](const std::string& file) { return names.contains(StemOf(file)); })) {
+    std::vector<FilesByFolder::const_iterator> beside;
+    for (auto it = masks.begin(); it != masks.end(); ++it) {
+      if (ParentOf(it->first) == parent) beside.push_back(it);
+    }
+    if (beside.empty()) continue;
+    const auto fitting = std::ranges::find_if(
+        beside, [&of_images = files](auto it) { return HaveOneName(of_images, it->second); });
+    if (fitting == beside.end()) {
+      const auto& [first, of_first] = *beside.front();
       return InvalidArgument(
           JoinPath(path, JoinPath(folder, files.front())) + ": has no mask of its name in " +
-          JoinPath(path, beside->first) + ", where the first one is " +
-          Printable(beside->second.front()) +
+          JoinPath(path, first) + ", where the first one is " + Printable(of_first.front()) +
           "; give each mask the name of its image, or list both in a CSV file with the columns "
           "image and mask");
     }
-    const Pair pair = {folder, beside->first, files, PartIn(fs::path(parent).filename().string())};
+    const Pair pair = {folder, (*fitting)->first, files,
+                       PartIn(fs::path(parent).filename().string())};
     for (Pair& part : PartsOfPair(pair)) pairs.push_back(std::move(part));
   }
   return pairs;
@@ -105,6 +116,23 @@ Result<std::vector<Pair>> PairsIn(const std::string& path, const ImageListing& l
 const Pair* FindPart(const std::vector<Pair>& pairs, NamedPart part) {
   const auto found = std::ranges::find(pairs, part, &Pair::part);
   return found == pairs.end() ? nullptr : &*found;
+}
+
+// Names the pairs beside those of the two sets; "" if there are none.
+std::string NoteOfUnused(const std::vector<Pair>& pairs, const Pair* train,
+                         const Pair* validation) {
+  std::vector<std::string> unused;
+  for (const Pair& pair : pairs) {
+    if (&pair != train && &pair != validation) unused.push_back(Printable(pair.images));
+  }
+  if (unused.empty()) return "";
+  const bool more = unused.size() > kNamedPairs;
+  if (more) unused.resize(kNamedPairs);
+  return "of several folders of images with masks only " + Printable(train->images) +
+         (validation == nullptr ? "" : " and " + Printable(validation->images)) +
+         " are read, not " + Join(unused) + (more ? ", ..." : "") +
+         "; to read all, move the images into one folder and the masks into another, or list them "
+         "in a CSV file with the columns image and mask";
 }
 
 }  // namespace
@@ -118,6 +146,7 @@ Result<std::optional<FoundDataset>> FindMasks(const std::string& path, const std
   if (train == nullptr) train = FindPart(pairs, NamedPart::kNone);
   if (train == nullptr) train = &pairs.front();
   const Pair* validation = FindPart(pairs, NamedPart::kValidation);
+  if (validation == train) validation = nullptr;
   FoundDataset found;
   Experiment::Data& data = found.data;
   data.reader = DataReader::kMasks;
@@ -125,12 +154,15 @@ Result<std::optional<FoundDataset>> FindMasks(const std::string& path, const std
   data.train_images = JoinPath(name, train->images);
   data.train_labels = JoinPath(name, train->masks);
   data.validation_images = data.validation_labels = "";
-  if (validation != nullptr && validation != train) {
+  if (validation != nullptr) {
     data.validation_images = JoinPath(name, validation->images);
     data.validation_labels = JoinPath(name, validation->masks);
   }
   data.classes = kMostMaskClasses;
   found.form = "images with masks";
+  if (std::string note = NoteOfUnused(pairs, train, validation); !note.empty()) {
+    found.notes.push_back(std::move(note));
+  }
   KUMO_ASSIGN_OR_RETURN(const ImageContainer container,
                         FindContainer(JoinPath(path, train->images)));
   KUMO_ASSIGN_OR_RETURN(const ImageSizes sizes, SizesOf(container, train->files));

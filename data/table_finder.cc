@@ -29,8 +29,7 @@ constexpr int64_t kMostDenseClasses = 100;  // of whole numbers, unless the name
 constexpr int64_t kRowsOfAClass = 2;        // at least, on average
 constexpr int64_t kLookedAtMasks = 100;
 constexpr size_t kMostNumbersOfMasks = 64;
-constexpr int kMostTableMaskClasses = 255;  // 255 is none
-constexpr size_t kLongestListed = 60;       // in a message
+constexpr size_t kLongestListed = 60;  // in a message
 constexpr size_t kNamedTableClasses = 8;
 // Columns that data.columns names as first..last; fewer are listed, so that files with columns in
 // another order fit.
@@ -94,8 +93,8 @@ Result<bool> AreMasks(const ListedImages& images) {
                  }));
   return masks && std::ranges::count(has, true) <= static_cast<int64_t>(kMostNumbersOfMasks);
 }
-bool IsClassNumber(std::string_view cell) { return ParseNumber<int64_t>(cell).has_value(); }
 
+bool IsClassNumber(std::string_view cell) { return ParseNumber<int64_t>(cell).has_value(); }
 
 // Decides the use of each column.
 class Recognition {
@@ -231,8 +230,8 @@ class Recognition {
   Status FindLabel() {
     FindLabelNamed(kNamesOfClasses);
     const bool named_as_class = label_.has_value();
-    by_position_ = !label_;
     FindLabelNamed(kNamesOfTargets);
+    by_position_ = !label_;
     for (size_t i = uses_.size(); i > 0 && !label_; --i) {
       if (IsFree(i - 1) && !NumbersRows(i - 1)) label_ = i - 1;
     }
@@ -249,13 +248,13 @@ class Recognition {
     }
     return numbers && !AreClasses(cells, named_as_class) ? TakeNumberLabel() : TakeClasses();
   }
+
   // To follow a message about a column; "" unless it is the label, and no name says so.
   std::string AdviceOnLabel(size_t column) const {
     if (column != label_ || !by_position_) return "";
     return "; it is taken for the label, as the last column; give the column of labels the name "
            "label";
   }
-
 
   // Of numbers. Counts and ages are whole, too, but leave gaps.
   bool AreClasses(const TableColumn& cells, bool named) const {
@@ -294,8 +293,8 @@ class Recognition {
   }
 
   Status TakeClasses() {
-    const std::string advice = AdviceOnLabel(*label_);
     const TableColumn& cells = At(*label_);
+    const std::string advice = AdviceOnLabel(*label_);
     KUMO_RETURN_IF_ERROR(
         CheckCells(cells, cells.empty, "is empty; write a class, or remove the row" + advice));
     if (cells.different.size() < 2) {
@@ -406,7 +405,7 @@ class Recognition {
     found_.form = "a table of " + inputs;
     if (mask_) {
       found_.form += " with masks";
-      found_.data.classes = kMostTableMaskClasses;
+      found_.data.classes = kMostMaskClasses;
     } else if (found_.data.classes > 0) {
       found_.form += ", " + Counted(found_.data.classes, "class", "classes");
     } else {
@@ -417,8 +416,8 @@ class Recognition {
   const TableSummary table_;
   const std::string folder_;
   std::vector<std::string> uses_;  // by column; "": not decided
-  bool by_position_ = false;  // the label
   std::optional<size_t> picture_, mask_, label_;
+  bool by_position_ = false;  // the label
   std::vector<size_t> features_;
   FoundDataset found_;
 };
@@ -521,6 +520,10 @@ Result<FoundDataset> FindTable(const std::string& folder, const std::vector<std:
   data.directory = folder;
   data.train_images = sets.train;
   data.validation_images = "";
+  training.columns = data.columns;
+  training.classes = data.classes;
+  training.words = recognition.WordsOfLabel();
+  const std::string label = recognition.NameOfClasses();
   for (const std::string& file : sets.validation) {
     const std::string path = JoinPath(folder, file);
     KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> header, NamesOfColumns(path));
@@ -539,7 +542,3 @@ Result<FoundDataset> FindTable(const std::string& folder, const std::vector<std:
 }
 
 }  // namespace kumo
-  training.columns = data.columns;
-  training.classes = data.classes;
-  training.words = recognition.WordsOfLabel();
-  const std::string label = recognition.NameOfClasses();

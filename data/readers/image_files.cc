@@ -309,6 +309,8 @@ bool IsImageName(std::string_view name) {
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
 }
 
+std::string WithoutEnding(const std::string& image) { return image.substr(0, image.rfind('.')); }
+
 std::string ImageContainer::Name(const std::string& file) const {
   const std::string folder = inside.empty() ? path : JoinPath(path, inside);
   return file.empty() ? folder : JoinPath(folder, file);

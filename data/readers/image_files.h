@@ -24,6 +24,9 @@ namespace kumo {
 // True for the endings of JPEG and PNG, unless the name begins with '.'.
 bool IsImageName(std::string_view name);
 
+// The name of an image's file without its ending.
+std::string WithoutEnding(const std::string& image);
+
 struct ImageContainer {
   std::string path;  // of the archive or the folder; "": files have full paths
   bool archive = false;

@@ -18,8 +18,6 @@ namespace {
 constexpr char kMaskField[] = "mask";
 constexpr size_t kNamedMasks = 3;  // in a note
 
-std::string WithoutEnding(const std::string& file) { return file.substr(0, file.rfind('.')); }
-
 // The mask of each image, by the names of both without their endings.
 Result<TableSet> PairMasks(const ReaderRequest& request) {
   TableSet set;

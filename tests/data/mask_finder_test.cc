@@ -16,6 +16,7 @@ namespace kumo {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 class MaskFinderTest : public testing::Test {
@@ -70,6 +71,23 @@ TEST_F(MaskFinderTest, FoldersSideBySideAreFoundWithTheirSets) {
   data = Find("inner.zip");
   EXPECT_EQ(data.train_images, "inner.zip/set/images/training");
   EXPECT_EQ(data.validation_labels, "inner.zip/set/annotations/validation");
+}
+
+TEST_F(MaskFinderTest, OfSeveralFoldersThatWithMasksOfTheNamesIsTaken) {
+  test::WriteFiles(scratch_ / "set", Set("images", "masks", 16));
+  test::WriteFiles(scratch_ / "set",
+                   {{"annotations/preview_1.png", test::MaskPng(16, 16, test::Labels(256, 3))}});
+  EXPECT_EQ(Find("set").train_labels, "set/masks");
+}
+
+TEST_F(MaskFinderTest, PairsThatAreNotReadAreNamed) {
+  for (const char* site : {"siteA", "siteB", "siteC"}) {
+    test::WriteFiles(scratch_ / (std::string("set/") + site), Set("images", "masks", 16));
+  }
+  EXPECT_EQ(Find("set").train_images, "set/siteA/images");
+  EXPECT_THAT(FindDataset(scratch_ / "set")->notes,
+              ElementsAre(HasSubstr("only siteA/images are read, not siteB/images, siteC/images; "
+                                    "to read all, move the images into one folder")));
 }
 
 TEST_F(MaskFinderTest, MasksOfOtherNamesAreNamed) {
