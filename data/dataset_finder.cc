@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -32,6 +33,7 @@ constexpr int64_t kMostCountedClasses = 100;  // labels above are numbers
 constexpr uint64_t kLongestMap = uint64_t{4} << 30;
 constexpr std::string_view kArchiveMark = "@/";
 constexpr size_t kNamedFolders = 8;  // in a message
+constexpr char kNoTable[] = "a CSV file is not taken: ";
 constexpr char kForms[] =
     "folders of images (.jpg, .png), one per class, also in a .zip or .tar; Pascal VOC's layout; "
     "folders of images and masks; CSV files; image maps; IDX files; CIFAR's binary files; CNTK's "
@@ -188,7 +190,11 @@ Result<FoundDataset> FindImages(const std::string& path, const std::string& dire
     for (std::string& file : files) file = file.substr(train.size() + 1);
   }
   std::set<std::string> classes;
-  for (const std::string& file : files) classes.insert(file.substr(0, file.find('/')));
+  for (const std::string& file : files) {
+    if (const size_t slash = file.find('/'); slash != file.npos) {
+      classes.insert(file.substr(0, slash));
+    }
+  }
   if (classes.size() < 2) {
     return InvalidArgument(container.Name("") +
                            ": has images of one class only; put the images of each class into a "
@@ -476,6 +482,74 @@ Status NotFoundIn(const std::string& path, const std::vector<std::string>& folde
                          (text.empty() ? "" : "; or name one of its folders: " + text));
 }
 
+std::vector<std::string> NamesThat(const std::vector<std::string>& names,
+                                   bool (*fit)(const std::string& name)) {
+  std::vector<std::string> fitting;
+  std::ranges::copy_if(names, std::back_inserter(fitting), fit);
+  return fitting;
+}
+
+// A table that lists images is taken before these images alone, another one behind them.
+Result<FoundDataset> TableOrImages(Result<FoundDataset> table, Result<FoundDataset> images) {
+  if (!images.ok()) return table;
+  if (!table.ok()) {
+    images->notes.push_back(kNoTable + table.status().message());
+  } else if (table->input == kImageField) {
+    table->notes.push_back("without " + table->data.train_images + " the set would be " +
+                           images->form +
+                           "; to read it like this, move that file out of the folder");
+    return table;
+  }
+  return images;
+}
+
+// The only archive, or text, or folder, as mnist/ below a data directory.
+Result<FoundDataset> FindAlone(const std::string& path, const std::string& folder,
+                               const std::vector<std::string>& files, bool only_archives) {
+  const std::vector<std::string> archives = NamesThat(files, IsArchiveName);
+  if (archives.size() == 1) {
+    return FindImages(JoinPath(folder, archives[0]), folder, archives[0]);
+  }
+  const std::vector<std::string> folders = NamesIn(folder, true);
+  if (only_archives) return NotFoundIn(path, folders);
+  const std::vector<std::string> texts = NamesThat(files, IsTextName);
+  if (texts.size() == 1) return FindText(folder, texts.front());
+  if (folders.size() == 1) return FindDataset(JoinPath(folder, folders[0]));
+  return NotFoundIn(path, folders);
+}
+
+// files: all of the folder, which have no form by their bytes.
+Result<FoundDataset> FindByNames(const std::string& path, const std::string& folder,
+                                 const std::vector<std::string>& files) {
+  KUMO_ASSIGN_OR_RETURN(const ImageContainer container, FindContainer(folder));
+  KUMO_ASSIGN_OR_RETURN(const ImageListing listing, ListImages(container));
+  const auto find_images = [&] {
+    return FindImages(folder, fs::path(folder).parent_path().string(),
+                      fs::path(folder).filename().string());
+  };
+  const std::vector<std::string> tables = NamesThat(files, IsTableName);
+  if (tables.empty()) {
+    return listing.images.empty() ? FindAlone(path, folder, files, false) : find_images();
+  }
+  auto table = FindTable(folder, tables);
+  if (!listing.images.empty()) return TableOrImages(std::move(table), find_images());
+  const bool for_training = std::ranges::find(tables, NamedPart::kTraining, PartIn) != tables.end();
+  if (table.ok()) {
+    for (const std::vector<std::string>& alone :
+         {NamesThat(files, IsArchiveName), NamesThat(files, IsTextName)}) {
+      if (for_training || alone.size() != 1) continue;
+      table->notes.push_back(alone[0] + " beside " + table->data.train_images +
+                             " is not read; to take it instead, name it");
+    }
+    return table;
+  }
+  // A text beside a training set with a mistake is not the data.
+  auto other = FindAlone(path, folder, files, /*only_archives=*/for_training);
+  if (!other.ok()) return table;
+  other->notes.push_back(kNoTable + table.status().message());
+  return other;
+}
+
 }  // namespace
 
 Result<FoundDataset> FindDataset(const std::string& path) {
@@ -501,30 +575,7 @@ Result<FoundDataset> FindDataset(const std::string& path) {
   const std::vector<std::string> files = NamesIn(whole, false);
   KUMO_ASSIGN_OR_RETURN(auto found, FindFiles(whole, files));
   if (found) return *std::move(found);
-  KUMO_ASSIGN_OR_RETURN(const ImageContainer container, FindContainer(whole));
-  KUMO_ASSIGN_OR_RETURN(const ImageListing listing, ListImages(container));
-  std::vector<std::string> tables = files;
-  std::erase_if(tables, [](const std::string& file) { return !IsTableName(file); });
-  if (!tables.empty()) {
-    auto table = FindTable(whole, tables);
-    if (listing.images.empty() || (table.ok() && table->input == kImageField)) return table;
-    // The table describes the images, or they are no data set.
-    auto images = FindImages(whole, parent, name);
-    return images.ok() ? images : table;
-  }
-  if (!listing.images.empty()) return FindImages(whole, parent, name);
-  std::vector<std::string> archives = files;
-  std::erase_if(archives, [](const std::string& file) { return !IsArchiveName(file); });
-  if (archives.size() == 1) {
-    return FindImages(JoinPath(whole, archives[0]), whole, archives[0]);
-  }
-  std::vector<std::string> texts = files;
-  std::erase_if(texts, [](const std::string& file) { return !IsTextName(file); });
-  if (texts.size() == 1) return FindText(whole, texts.front());
-  // A folder around the set, as mnist/ below a data directory.
-  const std::vector<std::string> folders = NamesIn(whole, true);
-  if (folders.size() == 1) return FindDataset(JoinPath(whole, folders[0]));
-  return NotFoundIn(path, folders);
+  return FindByNames(path, whole, files);
 }
 
 }  // namespace kumo

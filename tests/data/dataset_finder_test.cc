@@ -18,7 +18,10 @@ namespace {
 
 using test::Bytes;
 using test::WriteFile;
+using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 class DatasetFinderTest : public testing::Test {
  protected:
@@ -164,6 +167,46 @@ TEST_F(DatasetFinderTest, NumbersAreClassesOrNumbers) {
   EXPECT_EQ(data.classes, 2);
 }
 
+TEST_F(DatasetFinderTest, ACsvFileThatIsNoTableHidesNothing) {
+  WriteText("book/input.txt", std::string(2000, 'a') + std::string(2000, 'b'));
+  WriteText("book/notes.csv", "who,when\nme,now\n");
+  EXPECT_EQ(Find("book").text, "input.txt");
+  EXPECT_THAT(
+      FindDataset(scratch_ / "book")->notes,
+      ElementsAre(AllOf(HasSubstr("a CSV file is not taken: "), HasSubstr("notes.csv:1:"))));
+  const test::NamedFiles files = test::ClassFolders(6, 2, {3, 16, 12});
+  WriteFile(scratch_ / "set/photos.zip", test::Archive(test::Pack::kZip, files));
+  WriteText("set/train.csv", "image,label\n0.png,0\n1.png,1\n2.png,0\n3.png,1\n");
+  EXPECT_EQ(Find("set").train_images, "photos.zip");
+  WriteText("set/train.csv", "a,label\n0,0\n1,1\n2,0\n3,1\n");
+  EXPECT_EQ(Find("set").reader, DataReader::kTable);
+  // A mistake in a training set is named.
+  WriteText("mistake/train.csv", "a,label\n0,0\n1,1\n2,0\n,1\n");
+  WriteText("mistake/README.txt", "Not the data.\n");
+  EXPECT_THAT(Refusal("mistake"), HasSubstr("train.csv:5: column \"a\": \"\" is empty"));
+  WriteText("mistake/train.csv", "a,label\n0,0\n1,1\n2,0\n3,1\n");
+  EXPECT_THAT(FindDataset(scratch_ / "mistake")->notes, IsEmpty());
+  std::filesystem::rename(scratch_ / "mistake/train.csv", scratch_ / "mistake/a.csv");
+  EXPECT_THAT(FindDataset(scratch_ / "mistake")->notes,
+              ElementsAre("README.txt beside a.csv is not read; to take it instead, name it"));
+}
+
+TEST_F(DatasetFinderTest, ATableOfImagesInFoldersOfClassesSaysSo) {
+  const test::NamedFiles files = test::ClassFolders(8, 2, {3, 16, 12});
+  test::WriteFiles(scratch_ / "set", files);
+  std::string text = "image,label\n";
+  for (int i = 0; i < 8; ++i) text += files[i].first + "," + std::to_string(i % 4 / 2) + "\n";
+  WriteText("set/labels.csv", text);
+  EXPECT_EQ(Find("set").reader, DataReader::kTable);
+  EXPECT_THAT(FindDataset(scratch_ / "set")->notes,
+              ElementsAre(HasSubstr("without labels.csv the set would be image folders of 2 "
+                                    "classes; to read it like this, move that file")));
+  WriteText("set/labels.csv", text + "x.png,1\n");
+  EXPECT_EQ(Find("set").reader, DataReader::kImageFolder);
+  EXPECT_THAT(FindDataset(scratch_ / "set")->notes,
+              ElementsAre(HasSubstr("\"x.png\" does not exist")));
+}
+
 TEST_F(DatasetFinderTest, ATextIsFoundAndWhatIsNoDataSetIsRefused) {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "some words " + std::to_string(i) + "\n";
@@ -175,6 +218,10 @@ TEST_F(DatasetFinderTest, ATextIsFoundAndWhatIsNoDataSetIsRefused) {
   EXPECT_THAT(Refusal("nowhere"), HasSubstr("no such file or folder"));
   test::WriteFiles(scratch_ / "one", test::ClassFolders(3, 1, {3, 4, 4}));
   EXPECT_THAT(Refusal("one"), HasSubstr("images of one class only"));
+  test::NamedFiles flat = test::ClassFolders(3, 1, {3, 4, 4});
+  for (auto& [name, bytes] : flat) name = name.substr(name.find('/') + 1);
+  test::WriteFiles(scratch_ / "flat", flat);
+  EXPECT_THAT(Refusal("flat"), HasSubstr("images of one class only"));
 }
 
 }  // namespace
