@@ -19,7 +19,8 @@
 namespace kumo {
 namespace {
 
-// Image files that are read for mean, deviation and images in both sets: enough for three digits.
+// Samples with image files that are read for mean, deviation, classes of masks and images in both
+// sets: enough for three digits.
 constexpr int64_t kMostImages = 20'000;
 constexpr double kDefaultShare = 0.1;  // of the validation set, if there is none
 
@@ -90,7 +91,11 @@ Result<JsonFields> Description(const std::string& path) {
   Experiment::Data looked_at = data;
   looked_at.damaged = DamagedImages::kSkip;
   KUMO_ASSIGN_OR_RETURN(const ExtentsOfDatasets extents, MeasureDatasets(looked_at));
-  if (TraitsOf(data.reader).image_files) {
+  // A table may have no pictures.
+  const bool limited = TraitsOf(data.reader).image_files &&
+                       std::ranges::find(extents.train.fields, FieldKind::kPicture, &Field::kind) !=
+                           extents.train.fields.end();
+  if (limited) {
     looked_at.train_limit = looked_at.validation_limit = kMostImages;
   }
   ReadingBar bar;
@@ -104,6 +109,11 @@ Result<JsonFields> Description(const std::string& path) {
   if (masks) {
     KUMO_RETURN_IF_ERROR(SetClassesOfMasks(survey, &found));
     data.classes = found.data.classes;
+    if (limited && std::max(extents.train.samples, extents.validation.samples) > kMostImages) {
+      found.notes.push_back("the classes are those in the masks of the first " +
+                            std::to_string(kMostImages) +
+                            " images; if others have more, set data.classes to their number");
+    }
   }
   const Field& field = fields[std::max(0, FindField(fields, found.input))];
   const int features = FindField(fields, kFeaturesField);

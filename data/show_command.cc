@@ -103,14 +103,18 @@ void PrintObjects(const ObjectFigures& figures, int64_t images) {
               RangeText(figures.least_width, figures.most_width).c_str());
 }
 
+// The first field of a table without pictures may be its label.
+const Field& InputOf(const Shown& set) {
+  const auto input = std::ranges::find_if(
+      set.fields, [](const Field& field) { return field.name != kLabelField; });
+  return input == set.fields.end() ? set.fields.front() : *input;
+}
+
 void PrintSet(const char* title, const Shown& set) {
   std::printf("%-10s  %s\n", title, set.dataset.name().c_str());
-  // The first field of a table without pictures may be its label.
-  auto input = std::ranges::find_if(set.fields,
-                                    [](const Field& field) { return field.name != kLabelField; });
-  if (input == set.fields.end()) input = set.fields.begin();
+  const Field& input = InputOf(set);
   std::printf("%-10s  %lld samples, %s of %s\n", "", static_cast<long long>(set.dataset.size()),
-              NameOf(input->type), ExtentsText(input->extents).c_str());
+              NameOf(input.type), ExtentsText(input.extents).c_str());
   if (FindField(set.dataset.fields(), kTokensField) >= 0) {
     std::printf("%-10s  vocabulary: %d\n", "", set.dataset.classes());
   }
@@ -236,7 +240,7 @@ JsonFields ToFields(const Shown& set, const ClassSampling* sampling) {
   JsonFields fields;
   fields.Add("name", set.dataset.name())
       .Add("samples", set.dataset.size())
-      .Add("extents", ExtentsText(set.fields[0].extents))
+      .Add("extents", ExtentsText(InputOf(set).extents))
       .Add("classes", classes);
   if (set.summary.objects) fields.Add("objects", ToFields(*set.summary.objects));
   return fields.Add("mean", NumbersOf(set.summary.mean))

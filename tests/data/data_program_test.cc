@@ -110,6 +110,19 @@ TEST_F(DataProgramTest, ClassesOfMasksAreCounted) {
   EXPECT_THAT(outcome.output, HasSubstr("no mask can be read; the first: "));
 }
 
+TEST_F(DataProgramTest, AllRowsOfATableWithoutPicturesAreRead) {
+  constexpr int kRows = 20'000;
+  std::string text = "a,label\n";
+  for (int i = 0; i < kRows; ++i) text += std::to_string(i % 7) + ",0.5\n";
+  for (int i = 0; i < kRows; ++i) text += std::to_string(i % 7) + ",1.5\n";
+  test::WriteFile(scratch_ / "t.csv", test::Bytes(text.begin(), text.end()));
+  const auto outcome = Run("describe " + Quoted(scratch_ / "t.csv"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("\"train_samples\":36000"),
+                    testing::ContainsRegex("\"label_mean\":(1|1.00[0-9]*|0.99[0-9]*),")));
+}
+
 class ShowTest : public DataProgramTest {
  protected:
   ShowTest() {
@@ -146,6 +159,17 @@ TEST_F(ShowTest, CountsClassesAndMeasuresPixels) {
   EXPECT_THAT(
       Show("--json").output,
       HasSubstr(R"("classes":[{"name":"class0","samples":5},{"name":"class1","samples":4}])"));
+}
+
+TEST_F(ShowTest, TheShapeOfATableIsThatOfItsInput) {
+  const std::string table = "a,b,kind\n1,2,0\n3,4,1\n5,6,0\n7,8,1\n";
+  test::WriteFile(scratch_ / "t.csv", test::Bytes(table.begin(), table.end()));
+  Write(
+      "[network]\nfile = none.pbtxt\n[data]\nreader = table\ntrain_images = t.csv\n"
+      "validation_images = t.csv\nclasses = 2\n"
+      "columns = \"features:numbers:a+b,label:class:kind\"\n");
+  EXPECT_THAT(Show("").output, HasSubstr("4 samples, numbers of 2\n"));
+  EXPECT_THAT(Show("--json").output, HasSubstr("\"samples\":4,\"extents\":\"2\""));
 }
 
 TEST_F(ShowTest, WhateverIsLeftOutIsCounted) {
