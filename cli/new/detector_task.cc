@@ -5,8 +5,8 @@
 namespace kumo {
 namespace {
 
-constexpr int64_t kDetectorVisits =
-    20'000;                           // samples that a run visits at least; BCCD needs 15,000
+// Samples that a run visits at least; BCCD needs 15,000.
+constexpr int64_t kDetectorVisits = 20'000;
 constexpr int64_t kEvaluations = 12;  // of a run
 
 bool FitsDetector(const DescribedData& data) { return data.objects > 0; }

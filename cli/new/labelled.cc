@@ -9,8 +9,8 @@
 namespace kumo {
 namespace {
 
-constexpr int64_t kLabelledVisits =
-    40'000;  // samples that a run visits at least, all epochs together
+// Samples that a run visits at least, all epochs together.
+constexpr int64_t kLabelledVisits = 40'000;
 constexpr int64_t kBlocksAnEpoch = 8;
 constexpr int64_t kShortestBlock = 4;  // minibatches; shorter ones send as much as gradient mode
 constexpr int64_t kLongestBlock = 50;

@@ -6,6 +6,7 @@
 
 #include "cli/new/experiment_lines.h"
 #include "cli/new/task.h"
+#include "common/base/text.h"
 #include "common/settings/config_file.h"
 
 namespace kumo {
@@ -41,12 +42,10 @@ std::string SizesText(const DescribedData& data) {
   for (const int64_t extent : data.extents) {
     shape += (shape.empty() ? "" : "x") + std::to_string(extent);
   }
-  if (data.extents.size() == 1) shape += TaskOf(data).elements;
-  if (data.bytes && data.features > 0) {
-    shape += " and " + std::to_string(data.features) + " numbers";
-  }
-  return std::to_string(data.train_samples) + " training samples of " + shape + ", " +
-         std::to_string(data.validation_samples) + " validation samples";
+  if (data.extents.size() == 1) shape = Counted(data.extents[0], TaskOf(data).element);
+  if (data.bytes && data.features > 0) shape += " and " + Counted(data.features, "number");
+  return Counted(data.train_samples, "training sample") + " of " + shape + ", " +
+         Counted(data.validation_samples, "validation sample");
 }
 
 std::string ExperimentFor(const std::string& name, const DescribedData& data) {

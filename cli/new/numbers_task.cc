@@ -28,7 +28,7 @@ std::string NetworkOfNumbers(const std::string& name, const DescribedData& data,
 }  // namespace
 
 const NewTask kNumbersTask = {.fits = FitsNumbers,
-                              .elements = " numbers",
+                              .element = "number",
                               .epochs = EpochsOfLabelled,
                               .set_training = SetLabelledTraining,
                               .network = NetworkOfNumbers};

@@ -16,8 +16,8 @@ struct NewTask {
   bool (*fits)(const DescribedData& data);
   // Name of the installed experiment whose network is the model; "": none.
   const char* model = "";
-  const char* elements = "";  // of a sample, behind its extents: " tokens"
-  const char* scaling = "";   // reason of data.image_size
+  const char* element = "";  // of a sample with one extent: "token"
+  const char* scaling = "";  // reason of data.image_size
   int64_t (*epochs)(int64_t samples);
   // Adds settings of [data], if not null.
   void (*set_data)(const DescribedData& data, ExperimentLines* lines) = nullptr;

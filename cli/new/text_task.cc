@@ -44,7 +44,7 @@ std::string NetworkOfText(const std::string& /*name*/, const DescribedData& /*da
 // The model takes the number of tokens from the data.
 const NewTask kTextTask = {.fits = FitsText,
                            .model = "char_gpt_small",
-                           .elements = " tokens",
+                           .element = "token",
                            .epochs = EpochsOfText,
                            .set_data = SetTextData,
                            .set_training = SetTextTraining,

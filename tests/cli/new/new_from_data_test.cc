@@ -83,6 +83,9 @@ TEST_F(NewFromDataTest, NumbersGetAPerceptronWithTheLossOfTheirLabels) {
   data.settings = {
       {"reader", "ctf"}, {"train_images", "a.ctf"}, {"validation_share", "0.1"}, {"classes", "0"}};
   data.bytes = false;
+  data.extents = {1};
+  data.features = 1;
+  EXPECT_EQ(SizesText(data), "300 training samples of 1 number, 33 validation samples");
   data.extents = {1, 7, 1};
   data.classes = 0;
   data.label_numbers = 3;
