@@ -258,7 +258,8 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   // The worker "worker-3" logs to worker-3.<host>.log, not to worker-worker-3.<host>.log.
   log.rank = arguments.name.starts_with("worker-") ? arguments.name.substr(7) : arguments.name;
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Logging> logging, Logging::Start(log));
-  MarkAsWorker(VariablesOf(environ));
+  // A program of worker.command may have become this one.
+  RemoveIdleMark(ValueOf(VariablesOf(environ), kIdleMark));
   PinNearDevice(experiment.network.device);
   ProcessTitle title{"kumo-worker", arguments.name, std::string(kVersion), std::string(kCommit)};
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ShownProcess> shown,

@@ -15,6 +15,7 @@
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
 #include "common/checkpoint/checkpoint.h"
+#include "common/settings/worker_program.h"
 
 namespace kumo {
 namespace {
@@ -50,12 +51,21 @@ std::string Launcher::OutputFile(const ProcessId& id) const {
   return plan_.log_directory + "/" + id.Name() + ".stderr";
 }
 
-std::string Launcher::TerminationLog(const ProcessId& id) const {
-  // The process may change its working folder.
+std::string Launcher::AbsoluteFile(const std::string& name) const {
   std::error_code error;
-  const std::string file = plan_.log_directory + "/" + id.Name() + ".last-words";
+  const std::string file = plan_.log_directory + "/" + name;
   const std::filesystem::path absolute = std::filesystem::absolute(file, error);
   return error ? file : absolute.string();
+}
+
+std::string Launcher::TerminationLog(const ProcessId& id) const {
+  return AbsoluteFile(id.Name() + ".last-words");
+}
+
+std::string Launcher::IdleMark(const ProcessId& id) const {
+  // On another host the file would be out of sight.
+  const bool watched = plan_.environment.contains(id) && !plan_.hosts.contains(id);
+  return watched ? AbsoluteFile(id.Name() + ".idle") : "";
 }
 
 Outcome Launcher::Run() {
@@ -106,6 +116,8 @@ Status Launcher::Start(const ProcessId& id) {
     spec.environment = more->second;
   }
   spec.environment.emplace_back("KUMO_TERMINATION_LOG", TerminationLog(id));
+  SetIdleMark(IdleMark(id));
+  spec.environment.emplace_back(kIdleMark, IdleMark(id));
   // Server 0 shows the progress, so it has the terminal.
   const bool shown = id == kServer0 && !plan_.quiet;
   (shown ? spec.error_file : spec.output_file) = OutputFile(id);
@@ -148,10 +160,8 @@ void Launcher::Reap() {
     ProcessEnd end = EndOf(status);
     if (!end.ok()) end.reason = ExitReasonOf(TerminationLog(id), OutputFile(id), output_start_[id]);
     if (const auto host = plan_.hosts.find(id); host != plan_.hosts.end()) end.host = host->second;
-    // Of another host the file is out of sight.
-    if (plan_.environment.contains(id) && end.host.empty()) {
-      end.took_part = access(TerminationLog(id).c_str(), F_OK) == 0;
-    }
+    end.took_part = access(IdleMark(id).c_str(), F_OK) != 0;
+    RemoveIdleMark(IdleMark(id));
     LOG(INFO) << Describe(id, end);
     supervisor_.OnCheckpoint(NewestCheckpoint());
     Do(supervisor_.OnEnd(id, end, clock_->NowUs()));

@@ -60,7 +60,11 @@ class Launcher {
   void TellWarnings();
   int64_t NewestCheckpoint() const;
   std::string OutputFile(const ProcessId& id) const;
+  // A file in the log directory, for a process that may change its working folder.
+  std::string AbsoluteFile(const std::string& name) const;
   std::string TerminationLog(const ProcessId& id) const;
+  // See common/settings/worker_program.h; "": there is none for this process.
+  std::string IdleMark(const ProcessId& id) const;
 
   const LaunchPlan plan_;
   const Clock* const clock_;

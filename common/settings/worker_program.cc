@@ -1,9 +1,9 @@
 #include "common/settings/worker_program.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <system_error>
 
@@ -80,14 +80,14 @@ std::vector<std::pair<std::string, std::string>> WorkerEnvironment(const Program
   return environment;
 }
 
-void MarkAsWorker(const Variables& variables) {
-  const std::string log = ValueOf(variables, "KUMO_TERMINATION_LOG");
-  if (!log.empty()) std::ofstream{log};
+void SetIdleMark(const std::string& file) {
+  if (file.empty()) return;
+  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+  if (fd >= 0) close(fd);
 }
 
-void UnmarkAsWorker(const Variables& variables) {
-  const std::string log = ValueOf(variables, "KUMO_TERMINATION_LOG");
-  if (!log.empty()) unlink(log.c_str());
+void RemoveIdleMark(const std::string& file) {
+  if (!file.empty()) unlink(file.c_str());
 }
 
 }  // namespace kumo

@@ -41,10 +41,12 @@ Result<std::vector<std::string>> RemoteWorkerProgram(const Experiment& experimen
 std::vector<std::pair<std::string, std::string>> WorkerEnvironment(const ProgramPlace& place,
                                                                    const Variables& variables);
 
-// Creates the termination log that `kumo launch` has named (KUMO_TERMINATION_LOG), empty: the sign
-// that the process is a worker. Errors are ignored.
-void MarkAsWorker(const Variables& variables);
-// Removes it again: the process is no longer a worker, though the job goes on.
-void UnmarkAsWorker(const Variables& variables);
+// Idle mark: a file that exists while such a process is no worker, though the job goes on. The
+// environment variable names it. `kumo launch` creates the file before it starts the process, and
+// the worker library removes and restores it. Errors are ignored, so that a lost file is never
+// taken for an idle program.
+inline constexpr char kIdleMark[] = "KUMO_IDLE_MARK";
+void SetIdleMark(const std::string& file);
+void RemoveIdleMark(const std::string& file);
 
 }  // namespace kumo

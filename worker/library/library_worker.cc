@@ -141,10 +141,10 @@ std::vector<int> LeaveRequests::Take() {
   return {0};
 }
 
-LibraryWorker::LibraryWorker(Experiment experiment, Variables variables,
+LibraryWorker::LibraryWorker(Experiment experiment, std::string idle_mark,
                              std::unique_ptr<Logging> logging)
     : experiment_(std::move(experiment)),
-      variables_(std::move(variables)),
+      idle_mark_(std::move(idle_mark)),
       logging_(std::move(logging)) {}
 
 Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSettings& settings,
@@ -174,7 +174,7 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
   }
   Buffer<float> initial = InitialOf(spec.layout, model);
   std::unique_ptr<LibraryWorker> worker(
-      new LibraryWorker(experiment, settings.variables, std::move(logging)));
+      new LibraryWorker(experiment, ValueOf(settings.variables, kIdleMark), std::move(logging)));
   ProcessTitle title{"kumo-worker", session.name, std::string(kVersion), std::string(kCommit)};
   KUMO_ASSIGN_OR_RETURN(worker->shown_,
                         ShownProcess::Start(ValueOf(settings.variables, "KUMO_HTTP"), "KUMO_HTTP",
@@ -185,7 +185,7 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
       worker->service_,
       WorkerService::Make(session, &worker->clock_, worker->engine_.get(), &worker->leave_,
                           worker->shown_ ? worker->shown_->view() : nullptr));
-  MarkAsWorker(settings.variables);
+  RemoveIdleMark(worker->idle_mark_);
   worker->thread_ = std::thread([self = worker.get()] {
     try {
       self->run_result_ = self->service_->Run();
@@ -200,7 +200,6 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
 
 LibraryWorker::~LibraryWorker() {
   if (!thread_.joinable()) return;
-  UnmarkAsWorker(variables_);
   engine_->Fail(Unavailable("the program ended its worker before the job was done"));
   // A second request, some time after the first, ends a worker that holds leases.
   constexpr auto kBetweenRequests = std::chrono::milliseconds(200);
@@ -214,6 +213,8 @@ LibraryWorker::~LibraryWorker() {
     std::this_thread::sleep_for(kStep);
   }
   thread_.join();
+  const bool has_left = asked_to_leave_ && service_->handed_over();
+  if (!run_result_.ok() && !has_left) SetIdleMark(idle_mark_);
 }
 
 std::optional<CallerWork> LibraryWorker::Next(TimeUs timeout) {

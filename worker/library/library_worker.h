@@ -85,10 +85,10 @@ class LibraryWorker {
   void Leave();
 
  private:
-  LibraryWorker(Experiment experiment, Variables variables, std::unique_ptr<Logging> logging);
+  LibraryWorker(Experiment experiment, std::string idle_mark, std::unique_ptr<Logging> logging);
 
   const Experiment experiment_;
-  const Variables variables_;
+  const std::string idle_mark_;             // a file (common/settings/worker_program.h); "": none
   const std::unique_ptr<Logging> logging_;  // ends last
   RunningClock clock_;
   LeaveRequests leave_;

@@ -31,6 +31,7 @@
 #include "common/base/process/signals.h"
 #include "common/checkpoint/resume_point.h"
 #include "common/settings/parser.h"
+#include "common/settings/worker_program.h"
 #include "server/disks/generation_file.h"
 #include "server/service/server_service.h"
 #include "tests/scratch_directory.h"
@@ -399,6 +400,26 @@ TEST_F(KumoWorkerTest, APartitionWithoutSamplesIsNotAskedFor) {
     EXPECT_EQ(Finish(0), KUMO_OK) << kumo_error();
   });
   EXPECT_EQ(blocks, (std::map<int64_t, int>{{0, 4}, {1, 2}, {2, 4}, {3, 2}}));
+}
+
+// The variables of `kumo launch`.
+TEST_F(KumoWorkerTest, TheIdleMarkExistsUnlessItIsAWorkerOrTheJobIsComplete) {
+  Set("sync.mode", "gradient");
+  const std::string mark = scratch_ / "idle";
+  setenv(kIdleMark, mark.c_str(), 1);
+  SetIdleMark(mark);
+  ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
+  EXPECT_FALSE(std::filesystem::exists(mark));
+  kumo_worker_close(std::exchange(worker_, nullptr));
+  EXPECT_TRUE(std::filesystem::exists(mark));
+  ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
+  unsetenv(kIdleMark);
+  Run([&](const kumo_work&) {
+    for (const int tensor : {0, 1, 2}) Set(tensor, std::vector<float>(6));
+    EXPECT_EQ(Finish(0), KUMO_OK) << kumo_error();
+  });
+  kumo_worker_close(std::exchange(worker_, nullptr));
+  EXPECT_FALSE(std::filesystem::exists(mark));
 }
 
 TEST_F(KumoWorkerTest, ARelativeAddressIsFoundFromAnotherWorkingFolder) {
