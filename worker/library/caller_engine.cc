@@ -133,7 +133,10 @@ Result<MetricSums> CallerEngine::Ask(const CallerWork& work) {
   }
   MutexLock lock(mutex_);
   if (cancelled_) return Aborted("cancelled");
-  KUMO_RETURN_IF_ERROR(failure_);
+  if (!failure_.ok()) {
+    failed_ = true;
+    return failure_;
+  }
   work_ = work;
   was_set_.assign(spec_.layout.tensors().size(), false);
   answer_.reset();
@@ -274,9 +277,17 @@ Status CallerEngine::Finish(std::vector<double> sums) {
 
 void CallerEngine::Fail(Status reason) {
   MutexLock lock(mutex_);
-  if (work_ && !answer_) answer_ = reason;
+  if (work_ && !answer_) {
+    answer_ = reason;
+    failed_ = true;
+  }
   failure_ = std::move(reason);
   changed_.NotifyAll();
+}
+
+bool CallerEngine::failed() {
+  MutexLock lock(mutex_);
+  return failed_;
 }
 
 }  // namespace kumo

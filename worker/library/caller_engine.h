@@ -99,6 +99,8 @@ class CallerEngine : public TrainingEngine {
   Status Finish(std::vector<double> sums) KUMO_EXCLUDES(mutex_);
   // Ends the work, and with it the worker, with an error. Without work, the next one ends so.
   void Fail(Status reason) KUMO_EXCLUDES(mutex_);
+  // Whether work has ended with such an error.
+  bool failed() KUMO_EXCLUDES(mutex_);
 
  private:
   CallerEngine(const Experiment& experiment, JobSpec spec, Buffer<float> initial, Schedule schedule,
@@ -129,6 +131,7 @@ class CallerEngine : public TrainingEngine {
   std::vector<bool> was_set_ KUMO_GUARDED_BY(mutex_);  // by tensor
   std::optional<Result<MetricSums>> answer_ KUMO_GUARDED_BY(mutex_);
   Status failure_ KUMO_GUARDED_BY(mutex_);
+  bool failed_ KUMO_GUARDED_BY(mutex_) = false;
   bool cancelled_ KUMO_GUARDED_BY(mutex_) = false;
 };
 

@@ -201,10 +201,14 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
 LibraryWorker::~LibraryWorker() {
   if (!thread_.joinable()) return;
   engine_->Fail(Unavailable("the program ended its worker before the job was done"));
-  // A second request, some time after the first, ends a worker that holds leases.
+  // Work that fails ends the worker with its own reason: a request then only helps if the session
+  // no longer wants that work. A second request, some time after the first, ends a worker that
+  // holds leases.
+  constexpr auto kFailure = std::chrono::seconds(2);
   constexpr auto kBetweenRequests = std::chrono::milliseconds(200);
   constexpr auto kStep = std::chrono::milliseconds(5);
   auto next = std::chrono::steady_clock::now();
+  if (engine_->failed()) next += kFailure;
   while (!over_) {
     if (const auto now = std::chrono::steady_clock::now(); now >= next) {
       leave_.Request();
