@@ -184,6 +184,9 @@ class _Dropped(Exception):
     """The job has ended while a block was computed."""
 
 
+_open: list[Worker] = []  # the worker of this process, if it has one
+
+
 class Worker:
     """A worker of a Kumo job, whose model, data and loop are the caller's.
 
@@ -238,6 +241,7 @@ class Worker:
         self._terminated = False
         c.check(c.library.kumo_worker_open(ctypes.byref(options), ctypes.byref(self._handle)))
         atexit.register(self.close)
+        _open[:] = [self]
         if os.environ.get("KUMO_WORKER_NAME"):
             self._leave_on_sigterm()
         self._states = self._count_states()
@@ -313,6 +317,8 @@ class Worker:
 
     def close(self) -> None:
         """Ends the worker; a block in progress is given back to the other workers."""
+        if self in _open:
+            _open.remove(self)
         handle, self._handle = self._handle, ctypes.c_void_p()
         c.library.kumo_worker_close(handle)
         atexit.unregister(self.close)
@@ -321,29 +327,38 @@ class Worker:
         return self
 
     def __exit__(self, kind, value, trace) -> None:
-        error = None
-        if self._handle and not self._ended:
-            place = f"{self._current._place}: " if self._current is not None else ""
-            if value is None or (isinstance(value, SystemExit) and not value.code):
-                reason = (f"{place}the loop over blocks() was left before the job is complete; to leave "
-                          "without loss, call leave() and go on until the loop ends")
-                # The launcher would take an exit without an error for a departure, and the job would wait.
-                if os.environ.get("KUMO_WORKER_NAME"):
-                    error = KumoError(reason)
-                else:
-                    print(f"kumo: {reason}; the block is given back", file=sys.stderr)
-            else:
-                reason = _text_of(value)
-                if not reason.startswith(place):
-                    reason = place + reason
-            # A misuse of this package would be the same on other workers.
-            misuse = error is not None or (isinstance(value, KumoError) and value.exit_code == 78)
-            if self._current is not None:
-                c.library.kumo_worker_fail(self._handle, c.FAILED_PRECONDITION if misuse else c.UNAVAILABLE,
-                                           reason.encode())
-        self.close()
-        if error is not None:
+        if value is not None and not (isinstance(value, SystemExit) and not value.code):
+            self._close_after(value)
+            return
+        if not self._handle or self._ended:
+            self.close()
+            return
+        reason = (f"{self._place()}the loop over blocks() was left before the job is complete; to leave "
+                  "without loss, call leave() and go on until the loop ends")
+        # The launcher would take an exit without an error for a departure, and the job would wait.
+        if os.environ.get("KUMO_WORKER_NAME"):
+            error = KumoError(reason)
+            self._close_after(error)
             raise error
+        print(f"kumo: {reason}; the block is given back", file=sys.stderr)
+        self._give_back(reason, c.UNAVAILABLE)
+
+    def _close_after(self, error: BaseException) -> None:
+        """Closes the worker, if it is open; the job learns the error."""
+        reason = _text_of(error)
+        if not reason.startswith(self._place()):
+            reason = self._place() + reason
+        # A misuse of this package would be the same on other workers.
+        misuse = isinstance(error, KumoError) and error.exit_code == 78
+        self._give_back(reason, c.FAILED_PRECONDITION if misuse else c.UNAVAILABLE)
+
+    def _give_back(self, reason: str, status: int) -> None:
+        if self._handle and self._current is not None:
+            c.library.kumo_worker_fail(self._handle, status, reason.encode(errors="replace"))
+        self.close()
+
+    def _place(self) -> str:
+        return f"{self._current._place}: " if self._current is not None else ""
 
     def __reduce__(self):
         raise KumoError("a Worker cannot be sent to another process, such as one of a DataLoader; give that "
@@ -533,7 +548,10 @@ def _text_of(error: BaseException) -> str:
 
 def _report_exceptions() -> None:
     """Below `kumo launch`, an exception ends the process with its exit code, and with its text in the
-    termination log, which the launcher quotes. The program's own hook comes before."""
+    termination log, which the launcher quotes. The program's own hook comes before.
+
+    An open worker is closed at once: the interpreter waits for the program's threads before it calls what
+    atexit has, and one of them may wait for ever for its queue."""
     before = sys.excepthook
     if getattr(before, "reports_to_kumo", False):
         return
@@ -542,6 +560,8 @@ def _report_exceptions() -> None:
         try:
             before(kind, value, trace)
         finally:
+            for worker in list(_open):
+                worker._close_after(value)
             if log := os.environ.get("KUMO_TERMINATION_LOG"):
                 try:
                     with open(log, "w", encoding="utf-8") as file:

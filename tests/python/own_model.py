@@ -2,6 +2,8 @@
 
 CASE: what goes wrong, "" for nothing:
   workers         worker-0 kills itself once, worker-1 raises an exception once, worker-2 leaves
+  bare            no with statement; worker-0 raises an exception once, while a thread of its waits for
+                  progress of the job
   stop            worker-0 asks the launcher, its parent, to stop the job once, in round 3
   wait            in round 2 it waits for the file `go`
   samples         worker-1 has another number of training samples
@@ -21,10 +23,12 @@ CASE: what goes wrong, "" for nothing:
   closed          it closes its worker before the job is complete
   elsewhere       the program changes its working folder
 """
+import contextlib
 import os
 import pathlib
 import signal
 import sys
+import threading
 import time
 
 import kumo
@@ -63,13 +67,23 @@ if pathlib.Path("once-" + NAME).exists():
     pathlib.Path("back-" + NAME).touch()
 
 
+def wait_for(*names):
+    while not all(pathlib.Path(name).exists() for name in names):
+        time.sleep(0.01)
+
+
 def disturb(block):
+    if CASE == "bare" and NAME == "worker-0" and block.round >= 3 and once():
+        threading.Thread(target=wait_for, args=["go"]).start()
+        raise OSError("the queue is closed")
+    if CASE == "bare" and NAME == "worker-1" and block.round >= 6:
+        pathlib.Path("go").touch()
+        wait_for("back-worker-0")
     if CASE == "stop" and NAME == "worker-0" and block.round >= 3 and once():
         os.kill(os.getppid(), signal.SIGINT)
     if CASE == "wait" and block.round == 2:
         pathlib.Path("waits-" + NAME).touch()
-        while not pathlib.Path("go").exists():
-            time.sleep(0.01)
+        wait_for("go")
     if CASE == "workers" and block.round >= 3 * (1 + int(NAME[-1])) and once():
         if NAME == "worker-0":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -78,8 +92,7 @@ def disturb(block):
         worker.leave()
     if CASE == "workers" and block.round >= 9:
         # The end of the job must not come before the end of the first processes.
-        while not all(pathlib.Path("back-" + name).exists() for name in ("worker-0", "worker-1")):
-            time.sleep(0.01)
+        wait_for("back-worker-0", "back-worker-1")
 
 
 def gradients(indices):
@@ -124,8 +137,9 @@ if CASE == "closed":
     kumo.Worker(None, model, train_samples=SAMPLES, validation_samples=VALIDATION).close()
     sys.exit()
 train_samples = SAMPLES + (1 if CASE == "samples" and NAME == "worker-1" else 0)
-with kumo.Worker(None, model, train_samples=train_samples, validation_samples=VALIDATION, metrics=metrics,
-                 settings=settings) as worker:
+worker = kumo.Worker(None, model, train_samples=train_samples, validation_samples=VALIDATION, metrics=metrics,
+                     settings=settings)
+with contextlib.nullcontext() if CASE == "bare" else worker:
     for block in worker.blocks(None if CASE == "no_evaluation" else evaluate):
         disturb(block)
         misuse(block)

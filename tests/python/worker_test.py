@@ -39,7 +39,7 @@ class NumpyTest(JobTest):
     def test_the_weights_do_not_depend_on_workers_kills_and_stops(self):
         self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
         runs = together(lambda: self.run_of(1, ""), lambda: self.run_of(3, "workers"),
-                        lambda: self.run_of(2, "stop"))
+                        lambda: self.run_of(2, "stop"), lambda: self.run_of(2, "bare"))
         weights = [job.weights(NUMPY) for job, _, _ in runs]
         for (_, outcome, _), own in zip(runs, weights):
             self.assertLess(outcome["figures"]["validation/main/loss"], 0.1)
@@ -48,6 +48,7 @@ class NumpyTest(JobTest):
         self.assertIn("worker-0 was killed by SIGKILL", said)
         self.assertIn("OSError: the data server is away", said)
         self.assertIn("Traceback", job.log("worker-1.stderr"))
+        self.assertIn("worker-0 ended with exit code 1 (crashed): OSError: the queue is closed", runs[3][2])
         self.assertIn("its program's request: leaves the job", job.log("worker-2.stderr"))
         self.assertEqual(numbers(weights[0]["frozen"]), (0, 1, 2, 3, 4))
         # Weights of float16 keep what their blocks' mean has beyond its precision.
