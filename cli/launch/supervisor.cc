@@ -86,10 +86,11 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
       } else if (!end.took_part) {
         BeginToFail(IdleOutcome(id), now, &actions);
       }
+      if (phase_ == Phase::kRunning && AllWorkersHaveEnded()) deadline_ = now + settings_.leave_us;
       break;
     case Phase::kStopping:
       if (id == kServer0) {
-        stop_words_ = end.reason;
+        if (!all_left_) stop_words_ = end.reason;
         deadline_ = std::min(*deadline_, now + settings_.leave_stopped_us);
       }
       if (!end.ok() && !IsUnavailable(end) && !WasAskedToStop(end) && !cause_) {
@@ -178,17 +179,21 @@ Supervisor::Actions Supervisor::OnStopRequest(int signal, TimeUs now) {
     KillAll(&actions);
     return actions;
   }
-  phase_ = Phase::kStopping;
   stop_requested_at_ = now;
   stop_signal_ = signal;
+  BeginToStop(now, &actions);
+  return actions;
+}
+
+void Supervisor::BeginToStop(TimeUs now, Actions* actions) {
+  phase_ = Phase::kStopping;
   deadline_ = now + settings_.grace_us;
   CancelRestarts();
   if (IsRunning(kServer0)) {
-    actions.push_back({SupervisorAction::Kind::kSignal, kServer0, SIGTERM});
+    actions->push_back({SupervisorAction::Kind::kSignal, kServer0, SIGTERM});
   } else {
-    SignalAll(SIGTERM, &actions);
+    SignalAll(SIGTERM, actions);
   }
-  return actions;
 }
 
 Supervisor::Actions Supervisor::OnTime(TimeUs now) {
@@ -200,6 +205,11 @@ Supervisor::Actions Supervisor::OnTime(TimeUs now) {
     }
   }
   if (!deadline_ || now < *deadline_) return actions;
+  if (phase_ == Phase::kRunning) {
+    all_left_ = true;
+    BeginToStop(now, &actions);
+    return actions;
+  }
   const bool left = phase_ == Phase::kLeaving ||
                     (phase_ == Phase::kStopping && processes_.at(kServer0).state == State::kEnded);
   if (left && !others_were_signalled_) {
@@ -233,7 +243,7 @@ Outcome Supervisor::outcome() const {
   const bool done = processes_.at(kServer0).end.ok();
   if (cause_) {
     outcome = *cause_;
-  } else if (stop_signal_ != 0 && !done) {
+  } else if ((stop_signal_ != 0 || all_left_) && !done) {
     outcome.code = static_cast<int>(ExitCode::kUnavailable);
     outcome.stopped = true;
     outcome.explained = !stop_words_.empty();
@@ -252,7 +262,8 @@ Outcome Supervisor::outcome() const {
 // Server 0's own report, "stopped after round 12, ...", follows the signal's name.
 std::string Supervisor::StopWords() const {
   constexpr std::string_view kStopped = "stopped ";
-  std::string words = std::string("stopped by ") + SignalName(stop_signal_);
+  std::string words = all_left_ ? "stopped: all workers have left the job"
+                                : std::string("stopped by ") + SignalName(stop_signal_);
   if (!killed_.empty()) words += " (killed: " + Join(killed_) + ")";
   if (stop_words_.starts_with(kStopped)) return words + " " + stop_words_.substr(kStopped.size());
   return stop_words_.empty() ? words : words + ": " + stop_words_;
@@ -284,6 +295,12 @@ void Supervisor::KillAll(Actions* actions) {
 bool Supervisor::IsRunning(const ProcessId& id) const {
   const auto it = processes_.find(id);
   return it != processes_.end() && it->second.state == State::kRunning;
+}
+
+bool Supervisor::AllWorkersHaveEnded() const {
+  return std::all_of(processes_.begin(), processes_.end(), [](const auto& entry) {
+    return entry.first.role != ProcessId::Role::kWorker || entry.second.state == State::kEnded;
+  });
 }
 
 bool Supervisor::WorkerIsLeft() const {

@@ -13,6 +13,8 @@
 // - Exit codes 64 and 78 mean that a restart cannot help: they end the job at once. So does a
 //   program of worker.command that ends well during the job without having taken part: the job
 //   would wait.
+// - If all workers have ended, and server 0 does not end soon after, the workers have left on
+//   request: the job is stopped.
 // - Server 0 decides the outcome: if it ends well, the job is done, and the other processes get
 //   some time to leave; if it ends with 75, the job was stopped or has failed.
 // - A request to stop goes to server 0 only, which saves and lets all processes leave; a second
@@ -68,8 +70,9 @@ struct SupervisorSettings {
   TimeUs first_pause_us = 500 * kMillisecond;  // before the first restart; doubles
   TimeUs longest_pause_us = 10 * kSecond;
   TimeUs grace_us = 25 * kSecond;  // from the request to stop to SIGKILL
-  // From the end of server 0 to SIGTERM for the others: after a job that is done, and after one
-  // that was stopped. A process that is still starting does not know of either.
+  // From the end of server 0 to SIGTERM for the others: after a job that is done (also from the end
+  // of the last worker to SIGTERM for server 0), and after one that was stopped. A process that is
+  // still starting does not know of either.
   TimeUs leave_us = 10 * kSecond;
   TimeUs leave_stopped_us = kSecond;
   // Requests to stop within this time after the first count as the same one: `timeout` signals a
@@ -138,11 +141,13 @@ class Supervisor {
             Actions* actions);
   void BeginToFail(Outcome cause, TimeUs now, Actions* actions);
   void PreferServer0sWords();
+  void BeginToStop(TimeUs now, Actions* actions);
   std::string StopWords() const;
   void CancelRestarts();
   void SignalAll(int signal, Actions* actions);
   void KillAll(Actions* actions);
   bool IsRunning(const ProcessId& id) const;
+  bool AllWorkersHaveEnded() const;
   bool WorkerIsLeft() const;
 
   const SupervisorSettings settings_;
@@ -150,7 +155,8 @@ class Supervisor {
   Phase phase_ = Phase::kRunning;
   std::optional<TimeUs> deadline_;      // of the phase
   bool others_were_signalled_ = false;  // after the end of server 0
-  int stop_signal_ = 0;
+  bool all_left_ = false;               // the job was stopped since no worker was left
+  int stop_signal_ = 0;                 // of the request to stop, if there was one
   TimeUs stop_requested_at_ = 0;
   std::string stop_words_;  // server 0's, after a request to stop
   std::vector<std::string> killed_;

@@ -252,6 +252,24 @@ TEST_F(SupervisorTest, ARequestToStopGoesToServerZeroAlone) {
   EXPECT_THAT(supervisor_.outcome().words, HasSubstr("stopped by SIGINT: saved round 12"));
 }
 
+TEST_F(SupervisorTest, AJobWhoseWorkersHaveAllLeftIsStopped) {
+  EndAll({kWorker0, kWorker1}, kOk);
+  EXPECT_EQ(supervisor_.NextDeadline(), now_ + 10 * kSecond);
+  EXPECT_THAT(NextTime(), ElementsAre("signal 15 server-0"));
+  EndAll({kServer0, kServer1}, Code(75, "stopped while there were too few workers"));
+  EXPECT_EQ(supervisor_.outcome().code, 75);
+  EXPECT_TRUE(supervisor_.outcome().stopped);
+  EXPECT_EQ(supervisor_.outcome().words, "stopped: all workers have left the job");
+  EXPECT_FALSE(supervisor_.outcome().explained);  // the newest checkpoint is named then
+}
+
+TEST_F(SupervisorTest, AServerThatEndsWellAfterAllWorkersHasDoneTheJob) {
+  EndAll({kWorker0, kWorker1}, kOk);
+  EXPECT_THAT(NextTime(), ElementsAre("signal 15 server-0"));
+  EndAll({kServer0, kServer1}, kOk);
+  EXPECT_EQ(supervisor_.outcome().code, 0);
+}
+
 // A worker that is still starting has not heard of the stop.
 TEST_F(SupervisorTest, WhoStaysAfterAStoppedJobIsAskedAndThenKilled) {
   supervisor_.OnStopRequest(SIGINT, now_);
