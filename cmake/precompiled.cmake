@@ -43,8 +43,9 @@ function(kumo_precompile)
   endforeach()
 endfunction()
 
-# kumo_precompile_cold(TARGET ...): likewise, for targets in which tests spend little time. For the address and
-# the thread sanitizer these are compiled without optimisation, in a third of the time.
+# kumo_precompile_cold(TARGET ...): likewise, for targets in which tests spend little time and that no fuzzer
+# looks for. For the address and the thread sanitizer these are compiled without optimisation, in a third of
+# the time.
 function(kumo_precompile_cold)
   if(NOT TARGET kumo_precompiled_cold)
     kumo_precompile(${ARGN})

@@ -176,7 +176,9 @@ void Execution::Bind(const ParameterLayout& layout, float* weights, float* gradi
       const bool trained = gradients != nullptr && graph_.parameters[parameter].tensor.trained();
       node_gradients.push_back(trained ? gradients + place : nullptr);
       if (aside == additions_[i].end() || aside->parameter != parameter) continue;
-      aside->to = std::exchange(node_gradients.back(), aside->made.data());
+      if (gradients != nullptr) {
+        aside->to = std::exchange(node_gradients.back(), aside->made.data());
+      }
       ++aside;
     }
     ops_[i]->Bind(node_weights, node_gradients);
