@@ -7,6 +7,7 @@
 
 #include "common/base/json.h"
 #include "common/base/printable.h"
+#include "common/base/text.h"
 #include "common/transport/message.h"
 
 namespace kumo {
@@ -15,11 +16,7 @@ namespace {
 constexpr size_t kMostProcesses = 8192;
 constexpr size_t kMostSpans = 20'000'000;  // 2 GB
 
-std::string KindText(trace::Kind kind) {
-  std::string text = trace::Kind_Name(kind);
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
+std::string KindText(trace::Kind kind) { return LowerCase(trace::Kind_Name(kind)); }
 
 // "worker/worker-0/123" -> "worker-0"; "server/1" -> "server-1".
 std::string ShownName(const std::string& peer) {

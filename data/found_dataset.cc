@@ -1,9 +1,9 @@
 #include "data/found_dataset.h"
 
 #include <algorithm>
-#include <cctype>
 #include <span>
 
+#include "common/base/text.h"
 #include "common/job/fields.h"
 #include "data/readers/image_decoder.h"
 
@@ -28,12 +28,6 @@ void ScaleTo(const ImageSizes& sizes, int64_t side, Experiment::Data* data) {
 }
 
 }  // namespace
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
 
 NamedPart PartIn(std::string_view name) {
   const std::string lower = LowerCase(name);

@@ -1,20 +1,15 @@
 #include "common/base/did_you_mean.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 #include <vector>
+
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
 
 constexpr size_t kLongestWord = 100;
-
-std::string LowerCase(std::string_view word) {
-  std::string lower(word);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
 
 // The spelling without case, '_' and '-'.
 std::string Bare(std::string_view word) {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -20,6 +19,7 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include "common/base/text.h"
 #include "common/telemetry/figures.h"
 
 namespace kumo {
@@ -112,11 +112,7 @@ void AddProcess(const OwnProcess& process, Families* to) {
 }
 
 // "push" for the type PUSH.
-std::string TypeName(int type) {
-  std::string name = wire::Type_Name(static_cast<wire::Type>(type));
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name;
-}
+std::string TypeName(int type) { return LowerCase(wire::Type_Name(static_cast<wire::Type>(type))); }
 
 void AddTraffic(const ProcessSnapshot& snapshot, Families* to) {
   const TransportCounters& traffic = snapshot.traffic;

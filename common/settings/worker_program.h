@@ -41,10 +41,11 @@ Result<std::vector<std::string>> RemoteWorkerProgram(const Experiment& experimen
 std::vector<std::pair<std::string, std::string>> WorkerEnvironment(const ProgramPlace& place,
                                                                    const Variables& variables);
 
-// Idle mark: a file that exists while such a process is no worker, though the job goes on. The
-// environment variable names it. `kumo launch` creates the file before it starts the process, and
-// the worker library removes and restores it. Errors are ignored, so that a lost file is never
-// taken for an idle program.
+// Idle mark: a file that exists while such a process takes no part in a job that goes on. The
+// environment variable has its path. `kumo launch` creates the file before it starts the process;
+// the worker library removes it when the process becomes a worker, and creates it again if that
+// worker is closed early. Errors are ignored: a file that is missing means that the process took
+// part.
 inline constexpr char kIdleMark[] = "KUMO_IDLE_MARK";
 void SetIdleMark(const std::string& file);
 void RemoveIdleMark(const std::string& file);

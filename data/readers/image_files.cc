@@ -1,7 +1,6 @@
 #include "data/readers/image_files.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -12,6 +11,7 @@
 
 #include "common/base/file.h"
 #include "common/base/folder_walk.h"
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
@@ -304,8 +304,7 @@ bool IsImageName(std::string_view name) {
   if (base.starts_with('.')) return false;
   const size_t dot = base.rfind('.');
   if (dot == base.npos) return false;
-  std::string ending(base.substr(dot));
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string ending = LowerCase(base.substr(dot));
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
 }
 

@@ -38,8 +38,9 @@ void LeftOut::AddFile(const std::string& path) {
   const size_t dot = path.rfind('.');
   const size_t slash = path.rfind('/');
   std::string ending;
-  if (dot != path.npos && (slash == path.npos || dot > slash)) ending = Printable(path.substr(dot));
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (dot != path.npos && (slash == path.npos || dot > slash)) {
+    ending = LowerCase(Printable(path.substr(dot)));
+  }
   const bool has_letter =
       std::ranges::any_of(ending, [](unsigned char c) { return std::isalpha(c) != 0; });
   if (!has_letter || ending.size() > kEndingBytes) ending.clear();

@@ -64,9 +64,7 @@ std::string FormatCores(const Cores& cores) {
 }
 
 Result<Cores> CoresNear(std::string_view pci_bus_id, const std::string& sysfs) {
-  std::string id(pci_bus_id);
-  for (char& c : id) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const std::string path = sysfs + "/bus/pci/devices/" + id + "/local_cpulist";
+  const std::string path = sysfs + "/bus/pci/devices/" + LowerCase(pci_bus_id) + "/local_cpulist";
   // FileSystem cannot read such files, because they report no length.
   std::ifstream file(path);
   std::string line;

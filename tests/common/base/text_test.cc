@@ -36,6 +36,11 @@ TEST(Text, HexadecimalDigitsHaveTheWidthOfTheType) {
   EXPECT_EQ(HexDigits(UINT64_MAX), "ffffffffffffffff");
 }
 
+TEST(Text, OnlyAsciiLettersBecomeSmall) {
+  EXPECT_EQ(LowerCase("Train-10K.JPG"), "train-10k.jpg");
+  EXPECT_EQ(LowerCase("\xc3\x84@[`{"), "\xc3\x84@[`{");
+}
+
 TEST(Text, WordsAreJoinedByCommas) {
   EXPECT_EQ(Join(std::vector<std::string>{}), "");
   EXPECT_EQ(Join(std::vector<std::string>{"a"}), "a");
