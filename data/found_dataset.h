@@ -31,8 +31,6 @@ enum class NamedPart { kNone, kTraining, kValidation };
 // "val", "test" or "t10k" in that of the validation set.
 NamedPart PartIn(std::string_view name);
 
-std::string LowerCase(std::string_view text);
-
 // Sizes of a set's images.
 struct ImageSizes {
   std::vector<int64_t> first;  // channels, height, width
@@ -52,7 +50,7 @@ inline constexpr int kMostMaskClasses = 255;  // 255 is none
 // at each read.
 void SetImageSize(const ImageSizes& sizes, bool on_demand, Experiment::Data* data);
 
-// Likewise for images whose pixels have classes, of which a U-Net takes multiples of 8.
+// Likewise for images whose pixels have classes; a U-Net takes sides that are multiples of 8.
 void SetMaskedImageSize(const ImageSizes& sizes, Experiment::Data* data);
 
 }  // namespace kumo

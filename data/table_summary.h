@@ -34,8 +34,8 @@ struct TableColumn {
   std::optional<TableCell> no_number, no_image, empty;  // the first ones
   // Different cells, at most one more than kMostDifferentCells.
   std::set<std::string, std::less<>> different;
-  // A cell occurs again. Also false if it does so only behind that many different ones, unless all
-  // cells are integers of which one has to.
+  // A cell occurs again. Behind the kept different cells that is noticed only of integers, if there
+  // are more cells than integers between the least and the most.
   bool repeats = false;
 
   void Add(std::string_view cell, int64_t line);

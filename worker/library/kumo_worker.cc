@@ -254,13 +254,13 @@ kumo_status kumo_worker_open(const kumo_worker_options* options, kumo_worker** w
     if (kumo::owner.exchange(self) == self) {
       return kumo::FailedPrecondition("this process has a worker already; close it first");
     }
-    // The process may open another worker, even if this one failed by an exception: no memory, or
-    // no thread.
-    const std::unique_ptr<kumo_worker*, void (*)(kumo_worker**)> guard(worker,
-                                                                       [](kumo_worker** opened) {
-                                                                         if (*opened == nullptr)
-                                                                           kumo::owner = 0;
-                                                                       });
+    // After a failure, by an exception too, the process may open another worker.
+    struct Guard {
+      ~Guard() {
+        if (*worker == nullptr) kumo::owner = 0;
+      }
+      kumo_worker** worker;
+    } const guard{worker};
     return kumo::Open(*options, worker);
   });
 }
