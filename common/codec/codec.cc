@@ -146,7 +146,11 @@ struct CodecList {
   CodecList& operator=(const CodecList&) = delete;
 
   // Requires a codec of kernels.
-  const KernelCodec& At(CodecId id) const { return codecs.at(static_cast<size_t>(id) - 1); }
+  const KernelCodec& At(CodecId id) const {
+    const auto found = std::ranges::find(codecs, id, &KernelCodec::id);
+    CHECK(found != codecs.end());
+    return *found;
+  }
 
   const std::vector<KernelCodec> codecs;
   const TopkCodec topk;

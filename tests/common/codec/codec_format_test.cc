@@ -334,6 +334,16 @@ TEST(Topk, LengthIsAFunctionOfTheCount) {
   EXPECT_EQ(codec.group(), 4096u);
 }
 
+// Whatever the codec's number.
+TEST(Topk, SendsItsValuesInAnyCodecOfBuckets) {
+  for (const Codec* values : AllCodecs()) {
+    if (values->group() != Codec::kBucket) continue;
+    const Codec& codec = CodecOf(CodecId::kTopk, {.kept = 41, .values = values->id()});
+    const size_t bytes = values->EncodedBytes(41);
+    EXPECT_EQ(codec.EncodedBytes(4096), 64u + (bytes + 3) / 4 * 4) << values->name();
+  }
+}
+
 // Against sorting, also where many are equal, at shares from one number to half of them.
 TEST(Topk, SendsTheLargestAndOfEqualOnesTheFirst) {
   Rng rng(9, RngPurpose::kTest);
