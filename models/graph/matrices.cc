@@ -6,10 +6,8 @@
 namespace kumo {
 namespace {
 
-bool HasMatrix(const Node& node) {
-  return node.As<FullyConnectedSpec>() != nullptr || node.As<ConvolutionSpec>() != nullptr ||
-         node.As<TransposedConvolutionSpec>() != nullptr;
-}
+// An op with tensors and products multiplies its inputs by its first tensor.
+bool HasMatrix(const Node& node) { return !node.parameters.empty() && ProductsOf(node.spec) > 0; }
 
 const Node* MakerOf(const Graph& graph, int value) {
   const auto maker = std::ranges::find_if(graph.nodes, [value](const Node& node) {
