@@ -1,4 +1,18 @@
-// Products and softmax for 16 pairs of a head and a sample side by side.
+// Attention's products and softmax for 16 pairs of a head and a sample side by side (cpu.cc packs
+// the operands into such rows and explains the blocks of positions).
+//
+// An element of a matrix is a row of 16 floats, one for each pair. So a vector never mixes pairs:
+// sums and maxima run from vector to vector, without a shuffle, and small matrices fill whole
+// vectors. Narrower levels go over the 16 floats in two or four turns. Pairs that are missing are
+// zeros, whose results nobody reads.
+//
+// The product c[i][j] = scale sum_k a[i][k] b[j][k] gets its strides from the caller, so one kernel
+// serves q k', the weighted mean of the values, and their gradients. A tile of 4 rows and 4 (or 2)
+// columns stays in registers over the whole depth: each step loads 8 (or 6) vectors for 16 (or 8)
+// multiply-adds. What is left of rows and columns goes in tiles of one row or one column.
+//
+//   softmax:       p_i = exp(x_i - max x) / sum_j exp(x_j - max x), in place
+//   its gradient:  dx_i = scale p_i (dp_i - sum_j p_j dp_j)
 #include <cstdint>
 
 #include "models/backend/cpu/exponential.h"
@@ -64,7 +78,8 @@ void Softmax(int64_t n, float* x) {
     Vector sum = Broadcast(0.0f);
     for (int64_t i = 0; i < n; ++i) {
       const Vector below = Load(x + i * kHeads + s) - top;
-      // The clamp lets a NaN through, as all of these do.
+      // Exp requires |x| <= 80. A comparison with NaN is false, so the clamp keeps a NaN, and a
+      // training that diverges shows.
       const Vector v = Exp(Select(below < -80.0f, Broadcast(-80.0f), below));
       sum += v;
       Store(v, x + i * kHeads + s);

@@ -1,4 +1,18 @@
-// Batch normalisation of one channel.
+// Batch normalisation of one channel: its moments, and the passes that apply them. With mean m,
+// i = 1 / sqrt(variance + epsilon) and N elements (positions x samples) in the channel,
+//
+//   y  = f x + o,               f = scale i,  o = shift - f m
+//   dx = a dy + b (x - m) + c,  a = scale i,  b = -a i^2 sum dy (x - m) / N,  c = -a sum dy / N
+//
+// cpu.cc computes f, o, a, b and c, so each pass is one multiply-add or two for each element.
+//
+// The variance is a second pass over the differences to the mean: E[x^2] - m^2 would cancel if the
+// mean is large beside the deviation. Sums run over 64 vectors in float32, then in double.
+//
+// A channel is a row of positions, each of `lanes` floats. Lanes without a sample hold finite
+// activations, which sums of x must leave out, and zero gradients, which sums of dy need not. Of
+// few samples (4 or 8 lanes) a wide vector covers several positions: then the same mask of lanes
+// holds for every vector, and a channel may end with a partial vector.
 #include <cstdint>
 
 #include "models/backend/cpu/vector.h"
@@ -106,6 +120,7 @@ void Sums(const NormPlane& plane, const float* x, const float* dy, float mean, f
   *sum_dy_x = static_cast<float>(product);
 }
 
+// Lanes without a sample would become b (x - m) + c: they must be zeros for the layer before.
 void BackwardFew(const NormPlane& plane, const float* x, const float* dy, float mean, float a,
                  float b, float c, float* dx) {
   const int64_t n = plane.positions * plane.lanes;

@@ -1,4 +1,17 @@
-// Normalisation of 16 samples side by side, each by its own statistics.
+// Group and layer normalisation of one group of 16 samples side by side, each sample by its own
+// mean m and i = 1 / sqrt(variance + epsilon) over the group's elements:
+//
+//   y = scale (x - m) i + shift
+//
+// A group is `rows` rows (channels x positions) of 16 floats, a cache line each; a vector lane is a
+// sample. So statistics are sums from row to row, without a shuffle or a mask: a lane without a
+// sample gets statistics of its own, which no other lane reads. `per_scale` neighbouring rows share
+// a scale: a channel's positions, or one row if layer normalisation has a scale for each element.
+//
+// A group of a large image has many thousands of elements. So 64 rows at a time are added up in
+// float32, and these sums in double. The 64 lines stay in the first cache while narrower levels
+// take the 16 samples in two or four turns. The variance is a second pass over the differences to
+// the mean: E[x^2] - m^2 would cancel.
 #include <cstdint>
 
 #include "models/backend/cpu/vector.h"

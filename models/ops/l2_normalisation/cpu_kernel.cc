@@ -1,4 +1,16 @@
-// Normalisation of channel vectors to length 1, up to 16 side by side.
+// L2 normalisation: the vector over the channels of a sample's position gets length 1, then each
+// channel its scale.
+//
+//   y = scale x inverse,   inverse = 1 / (sqrt(sum x^2 + under_root) + beside_root)
+//
+// Models differ in where they add the small number against a division by zero: under the root or
+// beside it; either may be 0.
+//
+// Up to 16 columns (neighbouring samples and positions) are computed side by side, a lane each. So
+// the sum over the channels is a sum of vectors, without a shuffle, and columns do not mix: lanes
+// without a sample need no mask, and the op needs no padding. The last block of a channel may have
+// fewer than 16 columns; a template argument (kAll) gives all other blocks loops of constant length
+// without partial vectors.
 #include <cstdint>
 
 #include "models/backend/cpu/vector.h"

@@ -1,4 +1,19 @@
-// Pooling of one channel, a vector of samples at a time; of one sample alone, of positions.
+// Max and average pooling of one channel. Each output position is the maximum or the mean of its
+// window, as far as the window lies in the input: padding is no element, so an average divides by
+// the number of elements that exist.
+//
+// A vector holds the samples of one position (all lanes, or 4 or 8 of few samples), so kernels have
+// no shuffle, and windows of any shape and stride cost the same for each element. One sample alone
+// would fill one lane. Then a vector of max pooling holds neighbouring output positions instead, if
+// their windows lie within the row; a stride of 2 takes every other float of two vectors.
+//
+// Max pooling notes the winner's place in its window (row * kernel width + column) as a byte for
+// each output, so the backward pass needs neither input nor output. Of equal elements the first
+// wins. The backward pass adds each output's gradient to its winner. Lanes may have different
+// winners, so every element of the window adds the gradient or zero, chosen by a comparison,
+// instead of a scatter. Windows may overlap, so dx starts from zeros.
+//
+// Compiled without fused multiply-adds: every instruction-set level gives the same bits.
 #include <cstdint>
 
 #include "models/backend/cpu/vector.h"
@@ -78,8 +93,8 @@ KUMO_ALWAYS_INLINE Vector LoadApart(const float* from) {
   return EvenOnes(Load(from), Load(from + kWidth));
 }
 
-// Of one sample alone a vector goes over neighbouring output positions, whose windows lie in the
-// plane, and the rest of a row goes one by one.
+// Max pooling of one sample alone: a vector holds neighbouring output positions whose windows lie
+// in the plane, and the rest of a row goes one by one.
 template <int kStride>
 void MaxOfOneSample(const PoolPlane& plane, const float* input, float* output, uint8_t* place) {
   for (int y = 0; y < plane.out_height; ++y) {

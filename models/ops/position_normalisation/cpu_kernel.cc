@@ -1,4 +1,16 @@
-// Normalisation of channels to mean 0 and variance 1, at some positions side by side.
+// Layer normalisation of positions: the channels of a sample's position get mean 0 and variance 1,
+// then each channel its scale and shift. With the mean m over the channels and
+// i = 1 / sqrt(variance + epsilon):
+//
+//   y = scale (x - m) i + shift
+//
+// Elements of one position lie a channel apart: often a multiple of 4 KiB, of which a cache keeps
+// few lines. So kernels do not go down one column, but along rows: up to 256 neighbouring floats
+// (positions and their samples) of a channel, then the same floats of the next channel. Sums are
+// arrays of such a row's length, which stay in the first cache. Each column is a lane of its own,
+// so nothing is shuffled, and lanes without a sample need no mask.
+//
+// The variance is a second pass over the differences to the mean: E[x^2] - m^2 would cancel.
 #include <cstdint>
 
 #include "models/backend/cpu/vector.h"
@@ -7,7 +19,7 @@
 namespace kumo::KUMO_ISA {
 namespace {
 
-constexpr int64_t kFloats = 256;  // of one row: their sums stay in the first cache
+constexpr int64_t kFloats = 256;  // of one row
 
 KUMO_ALWAYS_INLINE void Fill(int64_t n, float value, float* x) {
   for (int64_t i = 0; i < n; i += kWidth) Store(Broadcast(value), x + i);
