@@ -1,4 +1,12 @@
-// Codec bf16: the upper half of a float32, rounded to nearest even, saturating.
+// Codec bf16: the upper half of a float32, two bytes for each element.
+//
+// The formula is BFloat16's (formulas.h). Adding 0x7fff and the lowest bit that is kept, then
+// cutting the lower half off, rounds to nearest even: the carry runs through the exponent, too. A
+// magnitude that would become infinity becomes the largest finite one instead. Decoding appends 16
+// zero bits.
+//
+// The loops are HalfFormat's (half.h). There is no scale, so elements stand by themselves, and
+// ranges of 32 elements can be decoded (kShortGranule).
 
 #include "common/codec/half.h"
 
@@ -9,7 +17,8 @@ struct Bf16 : HalfFormat<BFloat16> {
   static constexpr const char* kName = "bf16";
   static constexpr const char* kHelp = "the upper half of a float32";
   static constexpr bool kCodesWeights = false;
-  static constexpr float kLargest = kLargestFloat;  // all but half a step of its last place
+  // All finite float32: magnitudes above bf16's largest number become this number.
+  static constexpr float kLargest = kLargestFloat;
 };
 
 extern const CodecKernel kBf16;

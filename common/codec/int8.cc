@@ -1,4 +1,16 @@
-// Codec int8: a scale per bucket, absmax / 127, and codes rounded to nearest even.
+// Codec int8: a bucket of 512 elements becomes a scale (float32) and a signed byte for each
+// element.
+//
+//   scale = absmax / 127,   code = round(u / scale), to nearest even,   decoded: code * scale
+//
+// The formulas are IntegerFormula's (formulas.h). Encoding multiplies by 1 / scale, clamps to
+// +-127, and adds 1.5 * 2^23: the sum has no bits left for fractions, so the addition itself
+// rounds, and its low bits are the code. The same sum minus 1.5 * 2^23 is the rounded number, from
+// which the residual follows without decoding the byte.
+//
+// A short bucket at a chunk's end is padded with zeros to 512, so the encoding loop has a constant
+// length. No byte decodes to infinity if |scale| <= FLT_MAX / 128. So the check of a received
+// bucket reads its scale only.
 #include <cstdint>
 
 #include "common/codec/bucket.h"
@@ -32,7 +44,7 @@ struct Int8 : Int8Formula {
     if (residual != nullptr) __builtin_memcpy(residual, error, count * sizeof(float));
   }
 
-  // Of kBucket numbers.
+  // Codes of kBucket numbers.
   KUMO_ALWAYS_INLINE static void EncodeCodes(const float* u, float scale, float inverse,
                                              float* residual, unsigned char* codes) {
     for (size_t i = 0; i < kBucket; i += kLanes) {

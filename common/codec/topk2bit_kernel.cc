@@ -1,4 +1,15 @@
-// Codes of topk2bit, and the sums of each code's numbers, which make the levels.
+// Codes of topk2bit, and the sums of each code's values, from which the four levels follow.
+//
+//   code(v) = clamp(round((v - mean) / step + 2), 0, 3)
+//   level of a code = the mean of the values with this code
+//
+// The values are the selected elements of a group or of a tensor (a 64th of all), gathered side by
+// side. Topk2bitFormula has the formulas, which the GPU compiles, too. All arithmetic is in double,
+// and a code's values are added one after the other: every level and the GPU give the same bits.
+//
+// CodeOf compares with .5, 1.5 and 2.5 instead of calling a rounding function, so the loop over the
+// values has no call and no branch. An addition to a sum waits for the one before it, since their
+// order is fixed; so AddByCode adds to all four sums for each value.
 #include <cstddef>
 #include <cstdint>
 
@@ -26,8 +37,8 @@ void CodeValues(const float* values, size_t count, double mean, double step, uin
   }
 }
 
-// Each value is added to the sum of its code, and 0 to the others: four sums side by side, without
-// a store that the next addition waits for. No sum is -0, so 0 changes none.
+// Each value is added to the sum of its code, and 0 to the other sums: the sums stay in registers,
+// without a store that the next addition waits for. No sum is -0, so adding 0 changes none.
 void AddByCode(const float* values, const uint8_t* codes, size_t count, double* sums,
                int64_t* counts) {
   double of_code[kLevels] = {};

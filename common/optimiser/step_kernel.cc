@@ -1,4 +1,20 @@
-// Optimiser steps over long arrays, one for each optimiser of the list.
+// Optimiser steps over long arrays, one function for each optimiser of the list (all.h). The
+// formulas are in the optimisers' headers (sgd.h, adam.h, muon.h), which devices compile, too.
+//
+// A step is one pass: it reads the gradient, the weight and the slots of an element once, and
+// writes the next weight and the slots. Memory is the limit of long arrays, so nothing is read
+// twice. Elements do not depend on each other, products and sums are not contracted, and square
+// roots and divisions are correctly rounded. So every instruction-set level and the GPU give the
+// same bits.
+//
+// The gradient may be a sum that does not exist yet: contributions of several partitions, each
+// times its factor. They are added element by element in their order, 128 elements at a time, into
+// a buffer that stays in the first cache, and the step reads the buffer. The whole sum is never
+// written to memory.
+//
+// Factors of learning rate and decay are applied to the step's numbers once for each call, not to
+// the elements. An optimiser that steps whole matrices (muon) has two more passes, before and after
+// its orthogonalisation.
 #include "common/base/addend_sum.h"
 #include "common/base/vector_loop.h"
 #include "common/optimiser/kernel.h"
@@ -45,7 +61,6 @@ static void Step(const StepNumbers& numbers, float rate_factor, float decay_fact
     StepRange<Optimiser>(s, gradient, weights, next, first, second, n);
     return;
   }
-  // The sum of a short range stays in the first cache.
   constexpr size_t kRange = 128;
   alignas(64) float sum[kRange];
   for (size_t begin = 0; begin < n; begin += kRange) {
@@ -63,7 +78,7 @@ static void Step(const StepNumbers& numbers, float rate_factor, float decay_fact
 
 static void DirectionOfMatrix(const StepNumbers& numbers, const float* gradient, float* mean,
                               float* to, size_t n) {
-  const StepNumbers s = numbers;
+  const StepNumbers s = numbers;  // a copy, which no store to the arrays can change
   KUMO_VECTOR_LOOP
   for (size_t i = 0; i < n; ++i) to[i] = MatrixDirection(s, gradient[i], mean[i]);
 }

@@ -1,3 +1,20 @@
+// Resampling, channel separation and colour distortion of 8-bit images.
+//
+// Resampling is separable: `across` resamples rows, then `down` the columns of its results. Each
+// result pixel is a weighted sum of neighbouring pixels, in 32-bit integers:
+//
+//   pixel = clip((sum_t weight_t source_t + 2^15) >> 16),   sum_t weight_t = 2^16
+//
+// Integer sums have the same bits in any order. So each pass is laid out as the vectors want it: a
+// vector holds pixels that share their weights.
+//
+// - Down: the pixels of a row share them. 64 sums at a time, source row after source row.
+// - Across: the pixels of a column share them. So 16 rows at a time are transposed to columns of 16
+//   bytes by shuffles, resampled, and transposed back in blocks of 16 x 16.
+//
+// Distortion takes 64 pixels at a time through all its steps, in a buffer that stays in the first
+// cache. Brightness and contrast are integer arithmetic; saturation and hue are float32 in which no
+// product and sum is contracted, and both have no branches, so the loops are vectorised.
 #include <cstddef>
 #include <cstdint>
 
@@ -64,11 +81,8 @@ KUMO_ALWAYS_INLINE uint8_t LevelOf(int32_t sum) {
   return static_cast<uint8_t>(Clipped(sum >> kFractionBits));
 }
 
-// Horizontal pass. With weights in units of 2^-16 that sum to 2^16, a weighted sum of bytes is a
-// few times 255 * 2^16 at most and fits 32 bits; adding one half before the shift rounds to
-// nearest. Neighbouring result pixels of a row have different weights, but the 16 pixels of a
-// column share theirs; so rows are transposed to columns first, and one weight multiplies a whole
-// vector.
+// Horizontal pass. Some weights may be negative, so a sum is a few times 255 * 2^16 at most, and
+// fits 32 bits. Adding one half (2^15) before the shift rounds to nearest.
 void Across(const uint8_t* in, int64_t in_stride, int rows, int64_t in_width, const PixelTaps& taps,
             int64_t out_width, uint8_t* columns, uint8_t* out) {
   ToColumns(in, in_stride, rows, in_width, columns);

@@ -1,4 +1,14 @@
 // Sums, products and small passes over whole arrays.
+//
+// - add, multiply: whole vectors to the end of the array, since its memory comes in multiples of 64
+//   bytes: no tail.
+// - sum: four sums of vectors side by side, since an addition waits for the one before it; then
+//   the four in a fixed order. The width of a vector decides the order, so levels may differ.
+// - sum_of_squares: 16 sums in double, the same lanes at every level. The square of a float32 is
+//   exact in double, so a fused multiply-add changes nothing: every level gives the same bits.
+// - transpose: from samples side by side in memory (a sample's elements together) to the layout of
+//   activations (an element's samples together). A block of 16 x 16 reads and writes whole cache
+//   lines of 16 floats; column by column a line may leave the cache before its next element.
 #include "models/backend/cpu/elementwise_kernel.h"
 
 #include <cstdint>
@@ -15,7 +25,6 @@ void Multiply(const float* x, const float* factor, int64_t n, float* y) {
   for (int64_t i = 0; i < n; i += kWidth) Store(Load(x + i) * Load(factor + i), y + i);
 }
 
-// Four chains of vectors, then the chains, then the lanes.
 float Sum(const float* x, int64_t n) {
   Vector sum[4] = {};
   int64_t i = 0;
@@ -57,7 +66,7 @@ void FinishRows(const float* bias, int64_t rows, int64_t columns, int64_t lanes,
   }
 }
 
-// In blocks of 16 x 16, so that both sides stay in whole cache lines; a single row is a copy.
+// A single row is a copy. Lanes without a sample (rows .. lanes) become zeros.
 void Transpose(const float* from, int64_t rows, int64_t columns, int64_t lanes, float* to) {
   constexpr int64_t kBlock = 16;
   if (lanes == 1) {
