@@ -1,4 +1,8 @@
-// Sum of two arrays of any alignment.
+// to += factor * from, element by element, with the CPU's bits (compiled without contraction of the
+// product and the sum): sums of gradients and of weights are then the same on both devices.
+//
+// A thread moves single floats, not packs of 16 bytes: parts of arenas begin anywhere, and both
+// arrays may be aligned differently. Neighbouring threads still read neighbouring elements.
 #include "models/backend/cuda/grid.cuh"
 
 namespace kumo::cuda {

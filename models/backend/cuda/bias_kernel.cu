@@ -1,4 +1,14 @@
-// Biases of channels: their sum with activations, and their gradients.
+// Biases of channels: y = x + bias[channel] in place, and bias gradients, the sums of dy over the
+// samples and positions of a channel.
+//
+// The passes over the arrays are channels.cuh's: 16-bit arrays have their channels last, so a
+// thread keeps the biases of its pack of channels in registers from row to row; in float32 arrays a
+// block works on the plane of one channel. Memory is the limit, so threads move packs of 16 bytes
+// if the shape permits.
+//
+// A gradient is summed in a fixed order, without atomic additions: up to 64 terms of a thread in
+// float32, then in double over the threads of a block and, in a second kernel, over the blocks. So
+// a step repeats its bits.
 #include "models/backend/cuda/channels.cuh"
 
 namespace kumo::cuda {

@@ -1,4 +1,16 @@
-// L2 norm of all gradients, and the factor of the current step that follows from the norm.
+// L2 norm of all gradients, and the factor of the current step that follows from the norm:
+//
+//   norm = sqrt(sum g^2) / loss scale,   factor = min(1, clip_norm / norm) / loss scale
+//
+// With fp16 and a norm that is not finite the factor is 0: the step is left out, and the loss scale
+// is halved, unless it is 1 already. It is doubled after 2,000 good steps, up to 2^24.
+//
+// The sum takes two kernels: each block leaves the sum of its threads, and one block adds these and
+// computes the factor. Sums are in double and in a fixed order, without atomic additions, so they
+// repeat their bits, and the squares of float32 gradients neither overflow nor vanish.
+//
+// The factor stays in device memory (StepBlock), where the optimiser's kernels read it: the host
+// never waits for it, and a recorded step contains no decision of the host.
 #include <cfloat>
 
 #include "models/backend/cuda/grid.cuh"
@@ -16,7 +28,7 @@ __global__ void SquaresKernel(const float* gradients, int64_t n, double* sums) {
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// One block.
+// Launched with one block.
 __global__ void FactorKernel(const double* sums, int count, bool scales, StepBlock* step,
                              LossScale* loss_scale) {
   double sum = 0;
@@ -31,7 +43,8 @@ __global__ void FactorKernel(const double* sums, int count, bool scales, StepBlo
     *loss_scale = {scale / 2.0f, 0};
     return;
   }
-  // Gradients that are not finite without any help are left so: who looks for such finds them.
+  // Gradients that are not finite although no loss scale is to blame stay as they are: the encoding
+  // of the contribution finds and reports them (GradientCodec).
   const auto limit = static_cast<double>(step->clip_norm);
   const double clip = limit > 0 && finite && norm > limit ? limit / norm : 1.0;
   step->gradient_factor = static_cast<float>(clip / static_cast<double>(scale));
@@ -51,7 +64,7 @@ __global__ void ScaleKernel(const StepBlock* step, int64_t n, float* gradients) 
   }
 }
 
-// One block.
+// Launched with one block.
 __global__ void InverseNormKernel(float epsilon, const double* sums, int count, double* inverse) {
   double sum = 0;
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum += sums[i];

@@ -38,7 +38,7 @@ struct ActivationShape {
 // --- step_kernel.cu
 cudaError_t StoreStep(const Launch& launch, const StepBlock& step, StepBlock* to);
 
-// --- add_to_kernel.cu. to += from. Neither need be aligned.
+// --- add_to_kernel.cu. to += factor * from. The arrays need not be aligned to packs.
 cudaError_t AddTo(const Launch& launch, float factor, const float* from, int64_t n, float* to);
 
 // --- transpose_kernel.cu. Of `count` matrices: to[k][column][row] = from[k][row][column].

@@ -1,10 +1,19 @@
-// Transposition of elements between the orders and number types of layers, libraries and the host.
+// Transposition of matrices, with a conversion of the number type: to[k][column][row] =
+// from[k][row][column].
+//
+// Three orders meet here: the host's and float32 activations (channels before positions), 16-bit
+// activations (channels last), and filters as cuDNN wants them. Conversion and transposition are
+// one pass, since memory is the limit of both.
+//
+// A thread computes result after result, in the order of the results, so neighbouring threads write
+// neighbouring elements. Their reads lie a row apart, and share cache lines with later threads'
+// reads: no shared memory is used. Matrices of one row or one column keep their order, so their
+// indices need no division.
 #include "models/backend/cuda/numbers.cuh"
 
 namespace kumo::cuda {
 namespace {
 
-// A thread makes result after result: those of neighbours lie side by side.
 template <typename From, typename To>
 __global__ void TransposeKernel(const From* from, Planes planes, To* to) {
   const int64_t plane = planes.rows * planes.columns;
