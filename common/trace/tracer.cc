@@ -6,7 +6,7 @@ namespace kumo {
 
 void Tracer::Start() {
   const MutexLock lock(mutex_);
-  spans_.clear();
+  spans_.clear();  // a span of the trace before may have come after Stop (see Add)
   dropped_ = 0;
   on_ = true;
 }
@@ -19,6 +19,8 @@ void Tracer::Stop() {
 
 void Tracer::Add(trace::Kind kind, TimeUs begin, TimeUs end, const TraceSubject& subject,
                  bool threaded) {
+  // Read without the lock, so that the threads of a process that is not traced do not meet at a
+  // mutex. A thread that has just read it may add its span after Stop; Start discards the span.
   if (!on()) return;
   trace::Span span;
   span.set_kind(kind);
@@ -28,10 +30,14 @@ void Tracer::Add(trace::Kind kind, TimeUs begin, TimeUs end, const TraceSubject&
   if (subject.partition) span.set_partition(*subject.partition);
   if (subject.chunk) span.set_chunk(*subject.chunk);
   const MutexLock lock(mutex_);
+  // The newest is dropped, not the oldest: what is there stays in order, and memory stays bounded
+  // if nobody takes the spans.
   if (spans_.size() == kMostSpans) {
     ++dropped_;
     return;
   }
+  // Threads are numbered in the order of their first spans, for life, so that a thread keeps its
+  // track in a later trace.
   if (threaded) {
     const auto number = static_cast<uint32_t>(threads_.size() + 1);
     span.set_thread(threads_.try_emplace(std::this_thread::get_id(), number).first->second);

@@ -34,6 +34,8 @@ bool TrainingRate::AreAlike(const RoundPlan& a, const RoundPlan& b) {
 }
 
 void TrainingRate::OnClosed(const RoundPlan& round, TimeUs now) {
+  // The time of a round is the time since the end of the round before it, so the first one after a
+  // start or a pause does not count.
   if (last_) {
     const double took = ToSeconds(now - last_at_);
     const double kept = AreAlike(*last_, round) ? std::exp(-took / kMemorySeconds) : 0;
@@ -67,6 +69,8 @@ void HeldEvaluations::Hold(int64_t version, int partition, int64_t now) {
 void HeldEvaluations::Answer(const PeerName& from, const wire::Header& header,
                              StepContext* context) {
   const auto held = held_.find({header.round(), header.partition()});
+  // Two workers may have sent the same evaluation, if its lease moved: each keeps it until it is
+  // released.
   if (held != held_.end()) held->second.released[from] = Acknowledgement(from, header);
   context->Do(Acknowledgement(from, header, held != held_.end()));
 }
@@ -74,6 +78,8 @@ void HeldEvaluations::Answer(const PeerName& from, const wire::Header& header,
 void HeldEvaluations::Release(int64_t version, StepContext* context) {
   std::erase_if(held_, [&](const auto& entry) {
     const Held& evaluation = entry.second;
+    // Version came_at + 1 has it in its state, and a second copy of that is there once version
+    // came_at + 2 is made.
     if (evaluation.came_at >= version - 1) return false;
     for (const auto& [peer, release] : evaluation.released) context->Do(release);
     return true;
@@ -96,7 +102,8 @@ EpochLedger::EpochLedger(const wire::CoordinatorState& state, const MetricList& 
   for (const auto& ended : state.ended_epochs()) {
     ended_[ended.epoch()] = ReadSums(ended.train());
     auto& evaluations = evaluations_[ended.epoch()];
-    // Each was as short as its part when it came. One that is damaged is asked for again.
+    // Each part kept the bound of its share when it came, so the bound of a whole evaluation
+    // (partitions = 1) suffices. A damaged one is left out: its partition is asked for it again.
     for (const auto& [partition, sums] : ended.evaluated()) {
       Result<MetricSums> read = ReadEvaluation(sums, /*partitions=*/1);
       if (read.ok()) evaluations[partition] = *std::move(read);
@@ -148,6 +155,8 @@ void EpochLedger::Start(const JobPlan& plan, int64_t version, const MetricList& 
     *sums = metrics.Translate(metrics_, *sums);
   }
   metrics_ = metrics;
+  // A checkpoint with which an epoch ends was saved before its evaluation was complete, and does
+  // not contain the parts that had come: all partitions evaluate it again.
   if (const int epoch = plan.EvaluatedEpoch(version); epoch >= 0) {
     ended_[epoch] = ended_epoch_;
   }
@@ -194,11 +203,13 @@ std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan
   const auto train = ended_.find(epoch);
   if (train == ended_.end()) return std::nullopt;  // reported already
   std::map<int, MetricSums>& parts = evaluations_[epoch];
-  parts.emplace(partition, metrics);
+  parts.emplace(partition, metrics);  // the first report of a partition stays
   if (static_cast<int>(parts.size()) < plan.settings().partitions) return std::nullopt;
 
   last_validation_ = {};
-  for (const auto& [p, part] : parts) last_validation_.Add(part);  // in partition order
+  // Sums of floating-point numbers depend on their order: partition order, not the order of
+  // arrival, gives the same figures in every run.
+  for (const auto& [p, part] : parts) last_validation_.Add(part);
   std::vector<MetricFigure> of_classes = metrics_.FiguresOfClasses(last_validation_, classes.names);
   metrics_.Settle(&last_validation_);
   Epoch complete{epoch, train->second, last_validation_, std::move(of_classes), "", ""};
@@ -214,11 +225,14 @@ std::string EpochLedger::JudgeEarlyStop(const JobPlan& plan, int64_t version, in
                                         const StopRule& rule) {
   const Metric* const metric = metrics_.Find(rule.metric);
   if (rule.patience == 0 || metric == nullptr || last_validation_.samples == 0) return "";
+  // The first evaluation, or the first since the job goes on with another metric, whose scores
+  // cannot be compared: patience counts from the epoch before this one.
   if (judged_.best_metric() != rule.metric) {
     judged_.set_best_metric(rule.metric);
     judged_.clear_best_score();
     judged_.set_best_epoch(epoch);
   }
+  // A figure that is missing or not finite is no better than any: its epoch counts as waited.
   const auto figure = MetricList::FigureOf(*metric, last_validation_);
   if (figure && std::isfinite(*figure)) {
     const double score = metric->more_is_better ? *figure : -*figure;
@@ -231,7 +245,7 @@ std::string EpochLedger::JudgeEarlyStop(const JobPlan& plan, int64_t version, in
   const int64_t waited = int64_t{epoch} + 1 - judged_.best_epoch();
   if (waited < rule.patience || stops_at() > version) return "";
   const int64_t stop = EarliestStop(plan, version);
-  if (stop >= plan.rounds()) return "";
+  if (stop >= plan.rounds()) return "";  // it ends then anyway
   judged_.set_stops_at(stop);
   return "no better validation " + rule.metric + " for " + std::to_string(waited) +
          (waited == 1 ? " epoch" : " epochs") +
@@ -286,8 +300,8 @@ void TrainingProgress::OnRound(const JobPlan& plan, int64_t version, const Metri
                                LearningRateAt(plan, round)});
 }
 
-// An evaluation that is new is held before it is answered, so that its sender keeps it; a repeated
-// one gets the same answer. Whether it is leased matters only if it is new.
+// A repeated evaluation is answered, too, since the answer to the first one may have been lost. The
+// lease matters only if the evaluation is new: a repeated one changes nothing.
 Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
     const PeerName& from, const wire::Header& header, const LeaseTable& leases,
     const std::optional<JobPlan>& plan, int64_t newest, StepContext* context) {
@@ -310,8 +324,10 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
   if (evaluated.is_new && !leases.MayContribute(from, partition, version)) {
     return Unavailable(which + ": is not leased to its sender");
   }
+  // Held before it is answered: the answer tells the sender whether to keep it.
   if (evaluated.is_new && settings_.keeps_versions_twice) held_.Hold(version, partition, newest);
   held_.Answer(from, header, context);
+  // One partition's picture is enough: the one that has the first validation samples.
   const bool has_picture =
       slice.begin == 0 && samples > 0 && !metrics_.NamesOfEvaluations().empty();
   if (evaluated.is_new && has_picture && !header.picture().empty()) {
@@ -346,6 +362,8 @@ void TrainingProgress::StartFrom(const std::optional<checkpoint::Manifest>& rest
 void TrainingProgress::TakeOver(int64_t version, const wire::CoordinatorState& state,
                                 StepContext* context) {
   ledger_ = EpochLedger(state, metrics_);
+  // ElapsedSeconds adds the time since this process started; at this moment the sum is the former
+  // coordinator's.
   elapsed_before_ = state.progress().elapsed_seconds() - ToSeconds(context->now - started_);
   context->Do(WentOnAction{version, ledger_.samples()});
 }
@@ -381,6 +399,7 @@ void TrainingProgress::DescribePlan(TimeUs now, int64_t version, const JobPlan& 
   status->set_rounds(plan.rounds());
   status->set_samples(plan.SamplesAt(version));
   status->set_total_samples(plan.samples());
+  // The round that is trained; the last one once the job is done.
   const RoundPlan round = plan.Round(std::min(version, plan.rounds() - 1));
   status->set_epoch(round.epoch + 1);
   if (const auto lr = LearningRateAt(plan, round)) status->set_learning_rate(*lr);

@@ -26,6 +26,9 @@ Result<SavedShardFile> Disk::Save(const SaveAction& save) {
   return SaveShard(*files_, folder_, save.header, save.snapshot);
 }
 
+// A snapshot of the positions that the server has now: the checkpoint may have been saved by
+// another number of servers (its files are cut and joined), with another order of tensors
+// (Relocation), or with another optimiser (Adapt).
 Result<ShardSnapshot> Disk::Restore(const RestoreAction& restore) {
   KUMO_RETURN_IF_ERROR(restore.fetched);
   KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
@@ -39,11 +42,14 @@ Result<ShardSnapshot> Disk::Restore(const RestoreAction& restore) {
 }
 
 Result<std::optional<checkpoint::Manifest>> Disk::Choose(const ChooseCheckpointAction& choose) {
+  // First: messages of the new generation may be sent after the answer. A process that starts after
+  // a crash must not use its number again.
   KeepGeneration(*files_, experiment_, choose.generation);
-  committed_ = -1;
+  committed_ = -1;  // if the choice fails, nothing is pruned
   KUMO_ASSIGN_OR_RETURN(ResumePoint point, NewestToResume(*files_, experiment_, choose.newest));
   for (const std::string& skipped : point.skipped) LOG(ERROR) << "skips " << skipped;
-  // Later rounds are trained and saved again.
+  // Checkpoints of later rounds belong to the past from which the job went back. The next pruning
+  // removes them: their rounds are trained and saved again.
   if (point.manifest) committed_ = point.manifest->version();
   return std::move(point.manifest);
 }
@@ -54,6 +60,8 @@ void Disk::Reserve(const ReserveGenerationAction& reserve) {
 
 Status Disk::Commit(checkpoint::Manifest manifest) {
   manifest.set_name(CheckpointName(manifest.version()));
+  // The manifest makes the files a checkpoint, and older ones are then removed: so what the servers
+  // reported as durable is read once before.
   KUMO_RETURN_IF_ERROR(VerifyFiles(*files_, folder_, manifest));
   KUMO_RETURN_IF_ERROR(WriteManifest(*files_, folder_, manifest));
   committed_ = manifest.version();
@@ -69,6 +77,7 @@ void Disk::Prune(int64_t verified) {
   if (!pruned.ok()) LOG(WARNING) << pruned.status().message();
 }
 
+// A failure costs figures in a manifest only, so the training goes on.
 void Disk::KeepEvaluation(const KeepEvaluationAction& keep) {
   const Status kept = WriteEvaluation(*files_, folder_, keep.version, keep.since, keep.evaluation);
   if (!kept.ok()) LOG(WARNING) << kept.message();
@@ -89,6 +98,7 @@ Result<SetAside> Disk::BeginRun(const std::string& run) {
   } else if (const auto round = RoundToResume(experiment_)) {
     KUMO_ASSIGN_OR_RETURN(aside.folder, SetLaterRoundsAside(*files_, output, *round));
   }
+  // Last: a server 0 that is started again for the same run moves nothing then, but goes on.
   KUMO_RETURN_IF_ERROR(MarkBegun(*files_, output, run));
   return aside;
 }
@@ -115,6 +125,7 @@ Result<std::vector<int>> Disk::Check(const CheckFilesAction& check) {
   std::vector<int> missing;
   for (const int file : check.wanted) {
     const Status status = VerifyFile(*files_, folder_, check.manifest, file);
+    // The disk's or the machine's fault, not the file's: fetching the file would not help.
     const StatusCode code = status.code();
     if (code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted) return status;
     if (!status.ok()) missing.push_back(file);
@@ -122,6 +133,7 @@ Result<std::vector<int>> Disk::Check(const CheckFilesAction& check) {
   return missing;
 }
 
+// A failure is only logged: the checkpoint is complete on server 0's disk.
 void Disk::KeepManifest(const KeepManifestAction& keep) {
   if (Status status = WriteManifest(*files_, folder_, keep.manifest); !status.ok()) {
     LOG(WARNING) << status.message();
@@ -132,6 +144,9 @@ void Disk::KeepManifest(const KeepManifestAction& keep) {
   Prune(committed_);
 }
 
+// A survey waits for every other server, so it takes place only if this disk may have lost
+// something: the checkpoint of the round to go on from, any checkpoint that does not verify, or the
+// generation file, which every run leaves.
 std::optional<SurveySettings> Disk::NeededSurvey(const JobIdentity& identity) const {
   if (!experiment_.checkpoint.HasPrivateDisks() || identity.servers < 2 ||
       experiment_.checkpoint.resume.never()) {
@@ -156,6 +171,8 @@ std::optional<SurveySettings> Disk::NeededSurvey(const JobIdentity& identity) co
 
 void Disk::Enter(const EnterGenerationAction& enter) {
   KeepGeneration(*files_, experiment_, enter.generation);
+  // A job that begins goes on from no checkpoint, so all that lie here are another job's; unless
+  // this process has saved one itself in the meantime.
   if (!enter.anew || committed_ >= 0) return;
   const Result<std::string> aside = SetRunAside(*files_, experiment_.output.directory);
   if (!aside.ok()) LOG(WARNING) << aside.status().message();
@@ -165,6 +182,8 @@ uint64_t Disk::FolderToken() const {
   return OutputLock::ReadHolder(*files_, experiment_.output.directory).token;
 }
 
+// A process may write for hours into a folder that was deleted: every write succeeds, and nothing
+// is left. So the end of a job looks whether its folder is still the one at its path.
 Status Disk::CheckResults(uint64_t token) const {
   const std::string last = JoinPath(folder_, CheckpointName(committed_));
   const bool saved = committed_ >= 0;
