@@ -33,7 +33,7 @@ int RunDetect(const CliEnvironment& environment, std::span<const std::string> ar
                  &rule.overlap);
   line.AlsoCalled("nms iou nms-threshold iou-threshold");
   line.AddOption("most", "N", {.min = 1, .max = 1'000'000},
-                 "Largest number of objects in an image, those of the best scores", &rule.most);
+                 "Largest number of objects in an image; the best scores are kept", &rule.most);
   line.AlsoCalled("max max-detections top limit");
   line.AddOption(
       "batch", "N", {.min = 1, .max = 4096},

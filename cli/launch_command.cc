@@ -53,10 +53,9 @@ CommandLine MakeCommandLine(LaunchArguments* args) {
   line.AddFlag("quiet", "Print only problems and the last line", &args->quiet);
   line.AddFlag("json", "Print only problems and, at the end, one JSON object", &args->job.json);
   line.AddNote(
-      "Exit codes: 0 done; otherwise that of the first failure: 1 crashed, 64 wrong command line, "
-      "75 "
-      "stopped\n"
-      "or unavailable (the same command resumes from the last checkpoint), 78 bad configuration.\n"
+      "Exit codes: 0 done; otherwise the code of the first failure: 1 crashed, 64 wrong command\n"
+      "line, 75 stopped or unavailable (the same command resumes from the last checkpoint),\n"
+      "78 bad configuration.\n"
       "Logs: <output.directory>/logs; launch.<host>.log has the process ids.");
   return line;
 }

@@ -38,10 +38,11 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   line.AddOption("output", "NAME", Allowed(),
                  "Output of the network, by its name in the network file", &output,
                  "the first one");
-  line.AddOption("masks", "DIR", {.not_empty = true},
-                 "Folder for the masks of images, of a network that tells the class of each pixel: "
-                 "PNG with the classes' numbers, in the network's size",
-                 &masks, "none");
+  line.AddOption(
+      "masks", "DIR", {.not_empty = true},
+      "Folder for masks, if the network classifies each pixel: PNG files with the classes' "
+      "numbers, in the network's size",
+      &masks, "none");
   line.AddOption("format", "FORMAT", {.values = {"table", "json", "csv", "text"}},
                  "Output format: of classes table, json or csv; of a text text or json (an object "
                  "a line)",

@@ -16,7 +16,7 @@ int RunRuns(const CliEnvironment& environment, std::span<const std::string> args
   bool by_best = false, json = false;
   CommandLine line("kumo runs",
                    "Lists the runs in a folder: the settings in which they differ, their best "
-                   "figures, time and\nsize. The figures are those of log.jsonl.");
+                   "figures, time and\nsize. The figures come from log.jsonl.");
   line.AddPositional("FOLDER",
                      "Folder with output folders of jobs, up to three levels deep (default: out)",
                      /*required=*/false, &folder);

@@ -106,10 +106,10 @@ CommandLine MakeCommandLine(SweepArguments* args) {
   line.AddFlag("json", "Print only problems and, at the end, a JSON array as kumo runs",
                &args->json);
   line.AddNote(
-      "Exit codes: 0 all runs are done, 64 wrong command line or unknown metric; otherwise that of "
-      "the first\nfailed run, in the order of points: 1 crashed, 75 stopped or unavailable (repeat "
-      "the command to\nresume), 78 bad configuration.\nLogs: DIR/<run>.log, and those of kumo "
-      "launch in each run's folder.");
+      "Exit codes: 0 all runs are done, 64 wrong command line or unknown metric; otherwise the\n"
+      "code of the first failed run, in the order of points: 1 crashed, 75 stopped or unavailable\n"
+      "(repeat the command to resume), 78 bad configuration.\n"
+      "Logs: DIR/<run>.log, and the logs of kumo launch in each run's folder.");
   return line;
 }
 

@@ -371,7 +371,7 @@ int RunTune(const CliEnvironment& environment, std::span<const std::string> args
   line.AddOption("workers", "N", {.min = 1, .max = 4096}, "Number of workers", &arguments.workers,
                  "cluster.workers");
   line.AddOption("servers", "N", {.min = 1, .max = kMaxServers}, "Number of servers",
-                 &arguments.servers, "those of cluster.servers, or as many as workers");
+                 &arguments.servers, "as many as in cluster.servers, else as many as workers");
   line.AddFlag("apart", "Servers run on hosts of their own, not on the workers' hosts",
                &arguments.apart);
   line.AddOption("seconds", "S", {.min = 0, .max = 3600, .min_excluded = true},

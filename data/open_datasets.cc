@@ -153,10 +153,11 @@ Status CheckSameFields(const Datasets& sets) {
   for (const Field& field : sets.fields()) {
     const int other = FindField(validation, field.name);
     if (other >= 0 && validation[other] == field) continue;
-    const std::string theirs = other < 0 ? "none" : "of " + ExtentsText(validation[other].extents);
+    const std::string theirs =
+        other < 0 ? "none" : "one of " + ExtentsText(validation[other].extents);
     return FailedPrecondition("samples of " + sets.train->name() + " have a field \"" + field.name +
-                              "\" of " + ExtentsText(field.extents) + ", but those of " +
-                              sets.validation->name() + " " + theirs + "; use matching files");
+                              "\" of " + ExtentsText(field.extents) + ", but samples of " +
+                              sets.validation->name() + " have " + theirs + "; use matching files");
   }
   return OkStatus();
 }

@@ -491,7 +491,7 @@ Result<std::string> TrainingTable::OtherClassesIn(const std::string& path, size_
     }
     if (!known) {
       why = "the class " + QuotedPart(cell.text) + " in line " + std::to_string(cell.line) +
-            " is none of " + file;
+            " does not occur in " + file;
     }
     return known;
   }));

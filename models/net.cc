@@ -44,8 +44,8 @@ Result<std::unique_ptr<Net>> Net::Make(const model::Network& network, int max_ba
 Status Net::CheckLayout(const ParameterLayout& layout) const {
   if (layout.tensors() == graph_.tensors()) return OkStatus();
   KUMO_ASSIGN_OR_RETURN(const ParameterLayout own, ParameterLayout::Make(graph_.tensors()));
-  return FailedPrecondition("the parameter layout is not that of network " + graph_.name + ": " +
-                            own.FirstDifference(layout));
+  return FailedPrecondition("the parameter layout differs from the layout of network " +
+                            graph_.name + ": " + own.FirstDifference(layout));
 }
 
 Status Net::InitialWeights(uint64_t seed, const ParameterLayout& layout,
@@ -118,8 +118,8 @@ Result<Net::Taken> Net::Take(const Fields& fields, const Field& wanted,
   if (place < 0) return FailedPrecondition(name + ", which the samples have not");
   Field found = fields[place];
   if (found.list != wanted.list) {
-    return FailedPrecondition(name + (wanted.list ? " that is a list" : " that is no list") +
-                              ", that of the samples is " + (found.list ? "one" : "none"));
+    return FailedPrecondition(name + (wanted.list ? " as a list" : " as an array") +
+                              ", but in the samples it is " + (found.list ? "a list" : "an array"));
   }
   if (found.list && (found.extents.empty() || found.extents[0] < 1)) {
     return FailedPrecondition(name + ", and the lists of the samples have room for no entry");
@@ -135,7 +135,7 @@ Result<Net::Taken> Net::Take(const Fields& fields, const Field& wanted,
                         : Shape(expected.extents) == Shape(found.extents);
   if (!same) {
     return FailedPrecondition(name + " of " + ExtentsText(expected.extents) +
-                              ", that of the samples is " + ExtentsText(found.extents));
+                              ", but in the samples it is " + ExtentsText(found.extents));
   }
   const bool any = wanted.type == NumberType::kUint8 && found.type == NumberType::kFloat32;
   if (found.type != wanted.type && !any) {
@@ -205,9 +205,9 @@ Status Net::CheckProbabilities(const Field& field, std::span<const std::byte> by
     float share = 0;
     std::memcpy(&share, bytes.data() + i * sizeof(share), sizeof(share));
     if (share >= 0 && share <= 1) continue;
-    return InvalidArgument(what + ": that of sample " +
-                           std::to_string(static_cast<int64_t>(i) / field.numbers()) +
-                           " of the minibatch must be 0 .. 1, is " + std::to_string(share));
+    return InvalidArgument(
+        what + ": sample " + std::to_string(static_cast<int64_t>(i) / field.numbers()) +
+        " of the minibatch has " + std::to_string(share) + ", and values must be 0 .. 1");
   }
   return OkStatus();
 }

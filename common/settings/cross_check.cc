@@ -529,13 +529,13 @@ class Checker {
   void CheckOnArrival() {
     if (!e_.sync.PullCodec().codes_weights()) {
       Problem("sync.pull_codec", " = " + WriteValue(e_.sync.pull_codec) +
-                                     ": it tells how a version differs from the one before, and in "
+                                     ": it codes the difference from the version before, and in "
                                      "async mode workers hold no versions; set it to fp16 or fp32");
     }
     if (e_.cluster.replicas > 1) {
       Problem("cluster.replicas", " = " + std::to_string(e_.cluster.replicas) +
                                       ": in async mode the weights change between two versions, "
-                                      "which are what is kept twice; set it to 1");
+                                      "but a second server keeps whole versions; set it to 1");
     }
     notes_->push_back(
         Where("sync.mode") +

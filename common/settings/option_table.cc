@@ -170,8 +170,8 @@ std::vector<Option> Rows() {
                "as for network.file; empty: all start at random"},
       {KUMO_SETTING(network.initial_names), .effect = kStart, .base = PathBase::kExperimentFile,
        .path = PathKind::kBaseName, .also = "weight_map name_map rename key_mapping",
-       .help = "Text file that maps the tensor names of network.initial_weights to those of the "
-               "network, a line each: `their name = our name`; a relative path is relative as for "
+       .help = "Text file that maps the tensor names of network.initial_weights to the network's, "
+               "a line each: `their name = our name`; a relative path is relative as for "
                "network.file; a word such as torchvision: the file NETWORK.torchvision.names "
                "beside network.file; empty: names are equal"},
       {KUMO_SETTING(network.initial_partial),
@@ -426,7 +426,7 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(sync.local_share), .allowed = Between(0, 0.999), .effect = kOrder,
        .also = "alpha fragment_update_alpha mixing",
        .help = "Share of a partition's own weights in its weights after an exchange (block mode); "
-               "0: it takes those of the servers"},
+               "0: its weights are the servers' weights"},
       {KUMO_SETTING(sync.warmup_samples), .unit = "samples", .allowed = Between(0, kAnyCount),
        .effect = kRounds, .also = "warmup warm_up",
        .help = "Warm-up of block mode: samples that are trained in gradient mode and full "
@@ -485,8 +485,9 @@ std::vector<Option> Rows() {
        .also = "outer_eps", .help = "Term added to the divisor (rule adamw)"},
       {KUMO_SETTING(block.weight_decay), .allowed = ToBelow(0, 1), .effect = kResult,
        .also = "outer_weight_decay",
-       .help = "Weight decay of the block rule, of weights, not of biases, beside that of the "
-               "local steps (rule adamw)"},
+       .help =
+           "Weight decay of the block rule, of weights, not of biases; local steps have a weight "
+           "decay of their own, optimiser.weight_decay (rule adamw)"},
       {KUMO_SETTING(block.reset_local_state), .effect = kLocalMoments,
        .also = "reset_sgd_momentum reset_momentum reset_optimizer",
        .help = "Reset of the local optimiser state at the start of each block"},

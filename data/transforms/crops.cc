@@ -97,7 +97,7 @@ Result<std::unique_ptr<const Transform>> MakeCropAndFlip(const TransformRequest&
     return FailedPrecondition(
         "data.crop_pad = " + std::to_string(request.data.crop_pad) + " is too large for " +
         request.name + ", whose images are " + ExtentsText(extents) +
-        ": a window might contain nothing of one; set it to 0 .. " + std::to_string(most));
+        ": a window might contain no pixel of an image; set it to 0 .. " + std::to_string(most));
   }
   transform = std::make_unique<CropAndFlip>(request.fields, request.data);
   return transform;

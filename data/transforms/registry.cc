@@ -89,7 +89,7 @@ Result<Transforms> MakeTransforms(TransformRequest request) {
     const int image = FindPicture(fields);
     if (image >= 0 && fields[image].type != NumberType::kUint8) {
       return FailedPrecondition(std::string(kind.name) +
-                                " requires images in bytes, but those of " + request.name +
+                                " requires images in bytes, but the images of " + request.name +
                                 " are " + NameOf(fields[image].type) + "; keep its default");
     }
     CHECK(fields[image].kind == FieldKind::kPicture) << request.name;

@@ -31,7 +31,7 @@ Status ImportGraph::SetVocabulary(int node, int64_t vocabulary) {
   int64_t& is = nodes_[node].vocabulary;
   if (is != 0 && is != vocabulary) {
     return InvalidArgument("its table has " + std::to_string(vocabulary) +
-                           " rows, and that of another embedding of the same input " +
+                           " rows, but the table of another embedding of the same input has " +
                            std::to_string(is));
   }
   is = vocabulary;

@@ -270,8 +270,8 @@ class Worker:
             carried = ("the optimizer's state goes on from block to block (block.reset_local_state = false, or "
                        f"sync.overlap), and optimiser.type carries {count.value} arrays for each weight, but ")
             if obstacle:
-                raise KumoError(f"{carried}that of this program cannot be carried: {obstacle}; take another "
-                                "optimizer, or block.reset_local_state = true and sync.overlap = 0")
+                raise KumoError(f"{carried}the state of this program's optimizer cannot be carried: {obstacle}; take "
+                                "another optimizer, or block.reset_local_state = true and sync.overlap = 0")
             raise KumoError(f"{carried}the optimizer of this program has {have}; set optimiser.type to an "
                             "optimiser like it")
         return count.value
@@ -368,8 +368,8 @@ class Worker:
 
     def _check_process(self) -> None:
         if os.getpid() != self._pid:
-            raise KumoError("this process was forked from the one that opened the Worker, as those of a "
-                            "DataLoader are; use the Worker in that process only")
+            raise KumoError("this process was forked from the process that opened the Worker, as the processes of "
+                            "a DataLoader are; use the Worker in the process that opened it")
 
     def _check(self, status: int) -> None:
         if status == c.ABORTED:

@@ -211,13 +211,15 @@ TEST_F(TableFinderTest, AValidationSetHasTheClassesOfTheTrainingSet) {
                                                  "class \"c\", but words are numbered")));
   Write("set/test.csv", Rows("kind,x", {"a,1", "b,2", "c,1", "d,1"}));
   EXPECT_THAT(Find("set").notes,
-              ElementsAre(HasSubstr("the class \"d\" in line 5 is none of train.csv")));
+              ElementsAre(HasSubstr("the class \"d\" in line 5 does not occur in train.csv")));
   Write("set/test.csv", Rows("kind,x", {"c,1", "b,2", "a,1"}));
   EXPECT_EQ(Find("set").data.validation_images, "test.csv");
   Write("set/train.csv", Rows("x,kind", {"1,0", "2,1", "3,2"}));
-  EXPECT_THAT(Find("set").notes, ElementsAre(HasSubstr("the class \"c\" in line 2 is none")));
+  EXPECT_THAT(Find("set").notes,
+              ElementsAre(HasSubstr("the class \"c\" in line 2 does not occur")));
   Write("set/test.csv", Rows("x,kind", {"1,0", "2,3"}));
-  EXPECT_THAT(Find("set").notes, ElementsAre(HasSubstr("the class \"3\" in line 3 is none")));
+  EXPECT_THAT(Find("set").notes,
+              ElementsAre(HasSubstr("the class \"3\" in line 3 does not occur")));
   Write("set/test.csv", Rows("x,kind", {"1,0"}));
   EXPECT_EQ(Find("set").data.validation_images, "test.csv") << "numbers need no list";
 }

@@ -44,8 +44,7 @@ TEST(NetTargetsTest, SharesThatAreAllOfOneClassAreThatClass) {
     ASSERT_NEAR(net.gradients[i], gradients[i], 1e-6f) << i;
   }
   shares[3] = 1.5f;
-  EXPECT_THAT(net.net->Load({6, values}).message(),
-              HasSubstr("of sample 0 of the minibatch must be"));
+  EXPECT_THAT(net.net->Load({6, values}).message(), HasSubstr("sample 0 of the minibatch has 1.5"));
   fields[1].extents = {9};
   EXPECT_FALSE(net.net->Connect(fields, {}).ok());
   net.Step(samples.Slice(0, 6));
@@ -73,10 +72,10 @@ TEST(NetTargetsTest, ListsOfObjectsAreTakenOrRefusedByTheirLengths) {
   Fields other = fields;
   other[1].extents = {3};
   other[2].extents = {3, 5};
-  EXPECT_THAT(refusal(other), HasSubstr("of 3x4, that of the samples is 3x5"));
+  EXPECT_THAT(refusal(other), HasSubstr("of 3x4, but in the samples it is 3x5"));
   other = fields;
   other[1].list = false;
-  EXPECT_THAT(refusal(other), HasSubstr("that is a list, that of the samples is none"));
+  EXPECT_THAT(refusal(other), HasSubstr("as a list, but in the samples it is an array"));
   EXPECT_THAT(refusal(fields), HasSubstr("room for no entry"));
   fields[1].extents = {3};
   fields[2].extents = {3, 4};

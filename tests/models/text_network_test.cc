@@ -198,9 +198,10 @@ TEST_P(TextNetworkTest, ConnectNamesWhatDoesNotFit) {
   EXPECT_THAT(net->Connect({{"tokens", NumberType::kUint8, {length()}}, labels}, {}).message(),
               HasSubstr("takes integers as field \"tokens\", the samples have bytes"));
   EXPECT_THAT(net->Connect({{"tokens", NumberType::kInt32, {8}}, labels}, {}).message(),
-              HasSubstr("of " + std::to_string(length()) + ", that of the samples is 8"));
-  EXPECT_THAT(net->Connect({tokens, {kLabelField, NumberType::kInt32, {}}}, {}).message(),
-              HasSubstr("\"label\" of " + std::to_string(length()) + ", that of the samples is 1"));
+              HasSubstr("of " + std::to_string(length()) + ", but in the samples it is 8"));
+  EXPECT_THAT(
+      net->Connect({tokens, {kLabelField, NumberType::kInt32, {}}}, {}).message(),
+      HasSubstr("\"label\" of " + std::to_string(length()) + ", but in the samples it is 1"));
 }
 
 }  // namespace

@@ -214,7 +214,7 @@ class TorchTest(JobTest):
             "late_zero_grad": (gradient, "call zero_grad() before backward(), not after step()"),
             "replaced": (gradient, "tensor first.bias of the model has been replaced since the Worker was"),
             "others": (gradient, "the optimizer steps 9 parameters that the model does not have"),
-            "loader": (gradient, "forked from the one that opened the Worker, as those of a DataLoader"),
+            "loader": (gradient, "forked from the process that opened the Worker"),
             "nadam": (["block.reset_local_state = false"], "mu_product in the state of NAdam is neither"),
             # optimiser.type = momentum
             "": (["block.reset_local_state = false"], "optimiser.type carries 1 arrays")}

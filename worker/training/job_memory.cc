@@ -104,7 +104,7 @@ void AddNotesOnDetector(const Experiment& experiment, std::vector<std::string>* 
   if (network.initial_weights.empty() && !words.empty()) {
     notes->push_back(
         "network.initial_weights is not set, so a new job starts from random weights; published "
-        "figures are those of a pre-trained backbone: start with --from FILE --partial --set "
+        "figures come from a pre-trained backbone: start with --from FILE --partial --set "
         "network.initial_names=" +
         words.front() + " (there are: " + Join(words) + "; docs/detection.md)");
   }
@@ -114,8 +114,8 @@ void AddNotesOnDetector(const Experiment& experiment, std::vector<std::string>* 
   notes->push_back(
       "the loss of the detector is divided by the matched boxes of " + Counted(images, "image") +
       (together ? " (sync.minibatch x sync.partitions)" : " (sync.minibatch)") +
-      "; published figures are those of 32, and with 8 SSD300 loses .03 of mean average precision "
-      "on Pascal VOC: raise them, or lower schedule.learning_rate");
+      "; published figures come from 32 images, and with 8 SSD300 loses .03 of mean average "
+      "precision on Pascal VOC: raise the number of images, or lower schedule.learning_rate");
 }
 
 // Notes a reset of Adam's state after less than a tenth of the second moment's memory, 1 / (1 -

@@ -22,8 +22,8 @@ Result<std::vector<float>> ChannelWeights(const char* field, const Field& given,
   }
   for (size_t c = 0; c < weights.size(); ++c) {
     if (weights[c] >= 0.0f && std::isfinite(weights[c])) continue;
-    return InvalidArgument(std::string(field) + " must be finite and at least 0, that of channel " +
-                           std::to_string(c) + " is " + std::to_string(weights[c]));
+    return InvalidArgument(std::string(field) + " must be finite and at least 0, but channel " +
+                           std::to_string(c) + " has " + std::to_string(weights[c]));
   }
   if (std::ranges::count(weights, 1.0f) == std::ssize(weights)) weights.clear();
   return weights;

@@ -166,7 +166,7 @@ TEST(CropAndFlipTest, AWindowThatMightShowNothingIsRefused) {
   EXPECT_EQ(
       status.message(),
       "data.crop_pad = 7 is too large for a set, whose images are 1x9x7: a window might contain "
-      "nothing of one; set it to 0 .. 6");
+      "no pixel of an image; set it to 0 .. 6");
 }
 
 }  // namespace
@@ -314,7 +314,7 @@ TEST(MakeTransformsTest, NumbersThatAreNoBytesAreRefusedBySetting) {
   data.flip = true;
   EXPECT_THAT(
       MakeTransforms({data, fields, "a set"}).status().message(),
-      HasSubstr("data.crop_pad and data.flip requires images in bytes, but those of a set are "
+      HasSubstr("data.crop_pad and data.flip requires images in bytes, but the images of a set are "
                 "numbers"));
 }
 

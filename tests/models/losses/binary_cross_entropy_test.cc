@@ -86,8 +86,9 @@ TEST(BinaryCrossEntropyTest, ANetRefusesLabelsBeyondZeroAndOne) {
     return Numbers{2, inputs, labels}.LoadInto(net.get());
   };
   EXPECT_TRUE(load({0, 1}).ok());
-  EXPECT_THAT(load({1, 2}).message(),
-              HasSubstr("field \"label\" is of numbers from 0 to 1: that of sample 1"));
+  EXPECT_THAT(
+      load({1, 2}).message(),
+      HasSubstr("field \"label\" is of numbers from 0 to 1: sample 1 of the minibatch has 2"));
 }
 
 TEST(BinaryCrossEntropyTest, WeightsOutOfRangeAreNamed) {
@@ -95,7 +96,7 @@ TEST(BinaryCrossEntropyTest, WeightsOutOfRangeAreNamed) {
   EXPECT_THAT(RefusalOfLoss("binary_cross_entropy { class_weights: [1, 2] }"),
               HasSubstr("class_weights must have one value for each of the 3 channels, has 2"));
   EXPECT_THAT(RefusalOfLoss("binary_cross_entropy { positive_weights: [1, -2, 1] }"),
-              HasSubstr("that of channel 1"));
+              HasSubstr("but channel 1 has -2"));
   EXPECT_THAT(RefusalOfLoss("binary_cross_entropy { class_weights: [0, 0, 0] }"),
               HasSubstr("must not all be 0"));
 }
