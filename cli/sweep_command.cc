@@ -236,7 +236,7 @@ class Sweep {
   // Writes a folder for each run, which has these components and this image. Returns the problems.
   std::vector<Status> WriteManifests(const ClusterRun& like);
 
-  // Of a failed run; nullopt if none failed.
+  // Exit code of the first failed run; nullopt if none failed.
   std::optional<ExitCode> code() const { return code_; }
 
  private:

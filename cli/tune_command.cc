@@ -28,7 +28,7 @@ namespace {
 using google::protobuf::Struct;
 
 constexpr int kBlocks[] = {8, 32, 128};
-// Of gradients. A longer one costs more accuracy than blocks do.
+// Delays of gradients, in rounds. Longer ones cost more accuracy than blocks do.
 constexpr int kDelays[] = {0, 1};
 // Utilisation above which a longer block or a shorter codec brings nothing that matters.
 constexpr double kEnough = .95;

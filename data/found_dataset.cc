@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMeasuredImages = 200;    // of a set, for their sizes
 constexpr int64_t kLargestKeptSide = 96;    // larger images are scaled
 constexpr int64_t kSides[] = {96, 64, 32};  // to one of these
-// Of images with masks.
+// The same of images with masks.
 constexpr int64_t kLargestMaskedSide = 128;
 constexpr int64_t kMaskedStep = 8;
 constexpr int64_t kMaskedSides[] = {128, 96, 64, 32, 16, 8};

@@ -21,14 +21,14 @@ struct FoundDataset {
                           // data.classes is an upper bound
   std::string form;       // for people: "image folders of 5 classes"
   std::string input;      // field that a network takes; "": the first one
-  // Of a table: names of columns, and their use.
+  // Columns of a table: names, and their use.
   std::vector<std::pair<std::string, std::string>> columns = {};
   std::vector<std::string> notes = {};  // for people
 };
 
 enum class NamedPart { kNone, kTraining, kValidation };
-// The set that a file or folder is by its name: "train" is in the name of the training set, and
-// "val", "test" or "t10k" in that of the validation set.
+// The set that a file or folder is by its name: a training set has "train" in its name, a
+// validation set "val", "test" or "t10k".
 NamedPart PartIn(std::string_view name);
 
 // Sizes of a set's images.

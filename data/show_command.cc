@@ -296,7 +296,7 @@ JsonArray DamagedOf(const DataSurvey& survey) {
   return damaged;
 }
 
-// Of the training set; null without data.class_shares.
+// Sampling of the training set; null without data.class_shares.
 Result<std::unique_ptr<ClassSampling>> SamplingOf(const Experiment::Data& data,
                                                   const Dataset& train) {
   std::unique_ptr<ClassSampling> none;

@@ -256,7 +256,7 @@ class Recognition {
            "label";
   }
 
-  // Of numbers. Counts and ages are whole, too, but leave gaps.
+  // Whether a column of numbers has classes. Counts and ages are whole, too, but leave gaps.
   bool AreClasses(const TableColumn& cells, bool named) const {
     const int64_t different = std::ssize(cells.different);
     if (cells.whole < cells.cells || cells.least < 0 || different < 2 ||

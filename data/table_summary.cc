@@ -91,7 +91,7 @@ void TableColumn::Add(std::string_view cell, int64_t line) {
   } else {
     note(&no_image);
   }
-  // Of integers in this range cells cannot all differ if there are more of them than values.
+  // Integers in this range cannot all differ if there are more cells than values.
   if (whole == cells && -kMostExact < least &&
       most<kMostExact&& static_cast<float>(cells)> most - least + 1) {
     repeats = true;

@@ -4,9 +4,9 @@
 //   vocabulary    number of different tokens of a text
 //   classes       data.classes
 //
-// Where a file has a number, such a word may stand, or a sum or product of words and numbers, as
-// the scores of a detector with four boxes a position and a background: outputs: 4 * (classes + 1).
-// They have whole numbers alone.
+// A word may take the place of any number of the file, and so may a sum or product of words and
+// whole numbers. The scores of a detector with four boxes a position and a background:
+// outputs: 4 * (classes + 1).
 //
 // Pure functions; thread-safe.
 #pragma once

@@ -23,7 +23,8 @@ namespace kumo {
 
 class WeightStep {
  public:
-  // Of the weights of a layout on a backend that outlives this object. matrices: of that network.
+  // Steps the weights of a layout on a backend, which outlives this object. matrices: the
+  // network's.
   WeightStep(const ParameterLayout& layout, std::span<const MatrixTensor> matrices,
              const OptimiserTraits& optimiser, Backend* backend);
 

@@ -89,7 +89,7 @@ class WorkerService {
   Tracer tracer_;
   TraceAgent trace_agent_;
   RequestSpans requests_;
-  // Of the compute thread.
+  // The compute thread's:
   TimeUs idle_since_ = 0;                      // 0: not traced
   std::optional<Result<TrainedAhead>> ahead_;  // the steps that followed the last block
 

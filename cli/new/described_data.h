@@ -22,13 +22,13 @@ struct DescribedData {
   std::vector<int64_t> extents;  // channels x height x width; of a text: the window
   int64_t classes = 0;           // of a text: the vocabulary; 0: labels are numbers
   int64_t label_numbers = 0;
-  // Of labels that are numbers: mean of all, and the largest standard deviation.
+  // Labels that are numbers: mean of all, and the largest standard deviation.
   double label_mean = 0, label_deviation = 0;
   int64_t objects = 0;   // of detection data, in the training set
   int64_t features = 0;  // numbers of a sample in the field "features", as of tables
   bool masks = false;    // with the class of each pixel
   int64_t damaged = 0;   // images
-  // Of a table: names of columns, and their use.
+  // Columns of a table: names, and their use.
   std::vector<std::pair<std::string, std::string>> columns;
   std::vector<std::string> notes;  // for people
 };

@@ -32,7 +32,7 @@ std::string NewestIn(const RunSummary& run, const Figure& figure, std::string (*
   return found == run.log.newest.end() ? "-" : text(found->second);
 }
 
-// Of a file's number, which may be any.
+// Text of a file's number, which may be any.
 std::string WholeText(double number) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.10g", std::trunc(number));

@@ -15,7 +15,7 @@ namespace kumo {
 // the empty string is 0. So Crc32c(AB) == ExtendCrc32c(Crc32c(A), B).
 uint32_t ExtendCrc32c(uint32_t crc, std::span<const std::byte> bytes);
 
-// Returns the checksum of `bytes`; that of "123456789" is 0xE3069283.
+// Returns the checksum of `bytes`; "123456789" has 0xE3069283.
 inline uint32_t Crc32c(std::span<const std::byte> bytes) { return ExtendCrc32c(0, bytes); }
 
 // TFRecord's mask for a checksum that is stored among checksummed bytes: the CRC of a string that

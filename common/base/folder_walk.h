@@ -22,7 +22,7 @@ struct FolderEntry {
   };
   Kind kind = Kind::kFile;
   std::string path;  // below the root: "cat/1.jpg"
-  // Of kRepeated and kUnusable: the reason, which follows the entry's name in a message.
+  // With kRepeated and kUnusable: the reason, which follows the entry's name in a message.
   std::string why{};
 };
 

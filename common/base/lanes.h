@@ -40,7 +40,7 @@ KUMO_ALWAYS_INLINE void StorePart(FloatPart part, float* to) {
 
 KUMO_ALWAYS_INLINE IntPart BitsOf(FloatPart part) { return __builtin_bit_cast(IntPart, part); }
 
-// Bit l tells whether lane l of `a` is greater than that of `b`.
+// Bit l tells whether lane l of `a` is greater than lane l of `b`.
 KUMO_ALWAYS_INLINE uint32_t GreaterLanes(const IntLanes& a, const IntLanes& b) {
   uint32_t bits = 0;
   for (int p = 0; p < kParts; ++p) {

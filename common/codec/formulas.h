@@ -312,7 +312,7 @@ struct OneBitFormula {
   KUMO_FORMULA static float MeanOf(float sum, int count) {
     return count > 0 ? sum / static_cast<float>(count) : 0.0f;
   }
-  // Of a sum in double, of numbers whose sum in float32 is huge.
+  // Mean from a sum in double, if the sum in float32 would be huge.
   KUMO_FORMULA static float MeanOf(double sum, int count) {
     return count > 0 ? static_cast<float>(sum / count) : 0.0f;
   }

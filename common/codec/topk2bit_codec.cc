@@ -99,7 +99,7 @@ struct SentOfGroup {
   std::array<uint16_t, Formula::kMostKept> positions;  // ascending
   std::array<uint8_t, Formula::kMostKept> codes;
 
-  // Of any bytes. Positions that do not ascend are left out, so that any bytes mean the same
+  // Reads any bytes. Positions that do not ascend are left out, so that any bytes mean the same
   // numbers everywhere.
   void Read(const std::byte* code, size_t kept, size_t of_group) {
     PositionReader reader(code, kept);

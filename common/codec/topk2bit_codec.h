@@ -1,5 +1,5 @@
 // Codec topk2bit: of each group of 4,096 numbers the 64 with the largest magnitude, each as one of
-// 4 levels. What is not sent stays in the residual, which decays. After SparseLoCo (arXiv
+// 4 levels. Numbers that are not sent stay in the residual, which decays. After SparseLoCo (arXiv
 // 2508.15706).
 //
 // Levels are means of a tensor's numbers. A server has parts of tensors only, and codes pulls with

@@ -17,7 +17,7 @@ struct Topk2bitFormula {
 
   // The number of elements that are sent of a group of `count`.
   KUMO_FORMULA static size_t Kept(size_t count) { return (count + 63) / 64; }
-  // Of positions and codes.
+  // Bytes of a group's positions and codes.
   KUMO_FORMULA static size_t GroupBytes(size_t kept) { return (kept + (kept + 3) / 4 + 3) / 4 * 4; }
 
   // Positions are a sum of unary and binary parts: the low bits of position j in byte j, and a one
@@ -33,7 +33,7 @@ struct Topk2bitFormula {
   KUMO_FORMULA static bool IsOne(const std::byte* positions, size_t high_bit) {
     return (static_cast<uint8_t>(positions[high_bit / 2]) & MaskOf(high_bit)) != 0;
   }
-  // Of the one at `high_bit`, before which there are j ones.
+  // Position of the one at `high_bit`, before which there are j ones.
   KUMO_FORMULA static size_t PositionAt(const std::byte* positions, size_t high_bit, size_t j) {
     return (high_bit - j) * 64 + static_cast<uint8_t>(positions[j]) % 64;
   }

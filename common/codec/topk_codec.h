@@ -1,5 +1,5 @@
 // Codec topk: of each group of 4,096 numbers the k with the largest magnitude, their values through
-// another codec. What is not sent stays in the residual.
+// another codec. Numbers that are not sent stay in the residual.
 #pragma once
 
 #include <cstddef>

@@ -89,7 +89,7 @@ KUMO_ALWAYS_INLINE uint32_t Reached(const float* u, uint32_t limit) {
   return GreaterLanes(magnitudes, below);
 }
 
-// Of a word that may be 0.
+// Position of the lowest one; 32 if there is none.
 KUMO_ALWAYS_INLINE size_t LowestOne(uint32_t bits) {
   return static_cast<size_t>(__builtin_ctzll(bits | uint64_t{1} << 32));
 }

@@ -58,7 +58,7 @@ class DetectionCounts {
   int64_t size() const { return std::ssize(counts_); }
   // Classes with objects that count, in order.
   std::vector<int32_t> Classes() const;
-  // Of a class; none if it has no object that counts.
+  // Average precision of a class; none if it has no object that counts.
   std::optional<double> AveragePrecision(int32_t class_index, PrecisionFormula formula) const;
   // Mean over the classes with objects; 0 if there are none.
   double MeanAveragePrecision(PrecisionFormula formula) const;

@@ -54,7 +54,7 @@ struct ProcessSnapshot {
   uint64_t refused_peers = 0;                     // REFUSED messages sent
   std::optional<FileCounts> files;                // of a server
   std::optional<wire::JobStatus::Worker> worker;  // of a worker
-  // Of server 0.
+  // Server 0's:
   std::optional<wire::JobStatus> job;
   JobCounts counts;
   std::shared_ptr<const RunHistory> history;

@@ -40,7 +40,7 @@ class RareWayChooser {
   ~RareWayChooser() = default;
 };
 
-// Of this thread, borrowed; null outside of a simulation.
+// This thread's chooser, borrowed; null outside of a simulation.
 inline constinit thread_local RareWayChooser* rare_way_chooser = nullptr;
 
 inline bool Buggify(RareWay way) {

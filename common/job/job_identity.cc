@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostClaims = 4096;  // the most that sync.partitions can be
 
-// As many samples, but others. Those of a program (worker.command) have no hash.
+// Refuses as many samples with other contents. Samples of a program (worker.command) have no hash.
 Status CheckContents(const char* which, const DataIdentity& ours, const DataIdentity& theirs) {
   if (ours.hash == theirs.hash || ours.hash == 0 || theirs.hash == 0) return OkStatus();
   return FailedPrecondition(std::string("other data: as many ") + which +
@@ -23,7 +23,7 @@ Status CheckContents(const char* which, const DataIdentity& ours, const DataIden
                             "); copy the same files to every machine");
 }
 
-// Of the same tensors, but with another loss, or other fields of it.
+// Refuses a network of the same tensors whose loss, or a field of it, differs.
 Status CheckMetrics(const MetricList& ours, const MetricList& theirs) {
   if (ours == theirs) return OkStatus();
   const bool named_alike = ours.Names() == theirs.Names();

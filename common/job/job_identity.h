@@ -54,8 +54,8 @@ struct JobSpec {
   std::string network;      // text protobuf in one line; "" if it is too long
   // For programs that use the weights; stored in manifests, not compared.
   std::vector<std::string> class_names;  // by number; none: not known, or too long
-  // Of the training set, channels x height x width, if it is subtracted; empty: it is not, or is
-  // too long.
+  // Mean image of the training set, channels x height x width, if it is subtracted; empty: it is
+  // not, or is too long.
   std::vector<float> mean_image;
 
   // Sets the three descriptions, each if it fits into a hello.

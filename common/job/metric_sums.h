@@ -25,7 +25,7 @@ inline constexpr int64_t kDetectionBytes = 256 << 10;
 struct MetricSums {
   int64_t samples = 0;
   std::vector<double> sums = {};  // by MetricList's numbers; empty before the first sample
-  // Of an evaluation of a detector, until MetricList::Settle.
+  // Counts of a detector's evaluation, until MetricList::Settle.
   DetectionCounts detections = {};
 
   // Adds the sums over other samples, of the same metrics; either side may be empty.

@@ -6,8 +6,8 @@ namespace kumo {
 
 namespace {
 
-// A round is a burst after a pause. What fits into the queues of a path goes at nearly the rate of
-// the link. Of what exceeds them TCP loses packets, and sends again: four hosts that each send 1 MB
+// A round is a burst after a pause. Bytes that fit into the queues of a path go at nearly the rate
+// of the link. If more are sent, TCP loses packets, and sends again: four hosts that each send 1 MB
 // to three others through bare TCP sockets reach .6 to .85 of the rate for one way, and a round
 // ends with the slowest connection of two ways.
 constexpr double kQueue_s = .1;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-// Of a server that holds nothing (docs/measurements.md, "Memory").
+// Memory of a server that holds nothing (docs/measurements.md, "Memory").
 constexpr int64_t kProcessBytes = int64_t{16} << 20;
 
 int64_t LargestPart(const ShardMap& map) {

@@ -13,9 +13,9 @@
 
 namespace kumo {
 
-// Of the server with the largest part, among `servers` (at least 1): the versions of its chunks,
-// the open rounds, the state of partitions, copies for other servers, and a checkpoint being
-// written.
+// Memory of the server with the largest part, among `servers` (at least 1): the versions of its
+// chunks, the open rounds, the state of partitions, copies for other servers, and a checkpoint
+// being written.
 MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int servers);
 
 // Bytes of one partition's contribution to one round at most: in full precision if there is a

@@ -109,7 +109,7 @@ Result<RunLog> ReadRunLog(FileSystem& files, const std::string& path) {
     if (!object) return;
     log.last_epoch = line;
     RunLog::Figures figures = FiguresIn(*object);
-    // Of an epoch that was evaluated twice the last line counts.
+    // If an epoch was evaluated twice, its last line counts.
     epochs[figures[std::string(figure::kEpoch)]] = std::move(figures);
   });
   KUMO_RETURN_IF_ERROR(read);

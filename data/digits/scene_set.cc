@@ -89,7 +89,7 @@ class SceneWriter {
     for (const char* kind : {"images", "masks"}) {
       KUMO_RETURN_IF_ERROR(
           files_.CreateDirectories(JoinPath(JoinPath(folder_, NameOf(split_)), kind)));
-      // Of a larger set that is overwritten.
+      // Files of a larger set that is overwritten.
       for (int64_t i = std::ssize(rows_); i < kMostScenes; ++i) {
         const std::string path = JoinPath(folder_, FileOf(split_, kind, i));
         if (!files_.Exists(path)) break;

@@ -206,7 +206,7 @@ class CocoHandler final : public nlohmann::json_sax<Json> {
     if (status_.ok()) status_ = InvalidArgument(why);
     return false;
   }
-  // Of the value of the current key.
+  // Refuses the value of the current key.
   bool Wrong(const std::string& why) {
     return Refuse(SectionName() + "[" + std::to_string(items_) + "]." + Printable(key_, 40) + " " +
                   why);

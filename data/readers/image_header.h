@@ -14,7 +14,7 @@ namespace kumo {
 
 struct ImageHeader {
   int channels = 0;  // 1 (grey) or 3 (colour); transparency does not count
-  // Of the turned image.
+  // Size of the turned image.
   int64_t height = 0;
   int64_t width = 0;
   int orientation = 1;  // EXIF's number, 1 .. 8; 1: stored as it is shown

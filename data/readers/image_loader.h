@@ -44,7 +44,7 @@ class ImageLoader {
               std::map<int64_t, Status> damaged = {});
 
   int64_t size() const { return begins_.front().back(); }
-  // Of the first column.
+  // Target of the first column.
   const ImageTarget& target() const { return columns_.front().target; }
 
   // A sample that was read.

@@ -46,8 +46,8 @@ std::vector<SplitPart> PartsToKeep(const ReaderRequest& request, int64_t images)
 // Adds remarks on the images to set->notes, judging by a few PNGs.
 void AddRemarks(ImageSet* set);
 
-// True if an error of reading an image is the image's fault, and not that of a setting, memory or a
-// disk that may recover. A disk error (EIO) counts as the image's.
+// True if an error of reading an image is the image's fault, and not the fault of a setting, memory
+// or a disk that may recover. A disk error (EIO) counts as the image's.
 bool IsDamage(const Status& error);
 
 // Remedies, to follow a message about damage.

@@ -21,7 +21,8 @@ class ImageStore {
     // Bytes of memory for the encoded images of an archive that must be unpacked from its start; 0:
     // such an archive is refused.
     int64_t room = 0;
-    // Files that an archive lacks are errors of their reading. Those of a folder always are.
+    // Files that an archive lacks are errors of their reading, as missing files of a folder always
+    // are.
     bool may_lack_files = false;
   };
   // Scans an archive once; only the locations of its files are in memory, or, of one that must be

@@ -14,9 +14,9 @@ namespace kumo {
 
 class ListedPaths {
  public:
-  // folder: of the list.
+  // folder: the list's.
   explicit ListedPaths(std::string folder) : folder_(std::move(folder)) {}
-  // Of a list in an archive: paths are relative to a folder ("": none) in it.
+  // For a list in an archive: paths are relative to a folder ("": none) in it.
   ListedPaths(std::string folder, ImageContainer archive)
       : folder_(std::move(folder)), container_(std::move(archive)), known_(true), inside_(true) {}
 

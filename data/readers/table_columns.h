@@ -36,7 +36,7 @@ struct TableField {
 // The fields that `setting`, the value of data.columns, makes of the columns of a header, in the
 // order of their kinds. Without a setting a column "image" is a picture, "mask" a mask, "label" a
 // class, and each other column a field of one number. InvalidArgument names the setting or the
-// column: the setting cannot be read, a column is missing or has no name or that of another one, a
+// column: the setting cannot be read, a column is missing or has no name or another column's, a
 // field occurs twice, or there is no picture for a mask, or without a setting.
 Result<std::vector<TableField>> FieldsOfTable(const std::string& setting,
                                               std::span<const std::string> header);

@@ -96,7 +96,7 @@ bool IsOurs(const std::string& path) {
          (file.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// None if there is no content, or that of another file.
+// None if there is no content, or the content of another file.
 std::shared_ptr<const MappedFile> Kept(const std::string& name, int64_t content_size,
                                        const std::string& line) {
   if (!IsOurs(name)) return nullptr;

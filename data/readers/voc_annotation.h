@@ -32,7 +32,7 @@ struct VocObject {
 };
 
 struct VocAnnotation {
-  // Of the image; 0 if the file does not say.
+  // Size of the image; 0 if the file does not say.
   int64_t width = 0;
   int64_t height = 0;
   std::vector<VocObject> objects;

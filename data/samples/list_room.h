@@ -13,7 +13,7 @@ namespace kumo {
 // The fields with lists at least as long as the lists of that name in `other`.
 Fields WithRoomOf(Fields fields, const Fields& other);
 
-// The set, or a view of it whose lists have at least the room of those of that name in `other`.
+// The set, or a view of it whose lists have at least the room of the same lists in `other`.
 std::unique_ptr<Dataset> WithRoomOf(std::unique_ptr<Dataset> set, const Fields& other);
 
 }  // namespace kumo

@@ -72,7 +72,7 @@ class Resampler {
     std::vector<int32_t> first;
     std::vector<int32_t> weights;  // 2^16 in total per pixel
     int64_t count = 0;
-    // Of the pixels from `begin` on.
+    // Taps of the pixels from `begin` on.
     PixelTaps view(int64_t begin) const {
       return {first.data() + begin, weights.data() + begin * count, count};
     }

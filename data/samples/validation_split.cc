@@ -51,7 +51,7 @@ class PartOfDataset final : public Dataset {
     for (const int64_t sample : samples_) classes.push_back(of_whole[sample]);
     return classes;
   }
-  // Those of the whole set, once.
+  // Notes of the whole set, by one of the parts only.
   const DataNotes& notes() const override {
     return part_ == SplitPart::kTraining ? whole_->notes() : Dataset::notes();
   }

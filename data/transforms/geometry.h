@@ -69,7 +69,7 @@ struct MovedFields {
 // FailedPrecondition if pictures and masks of these fields differ in height or width. Sizes that
 // vary from sample to sample are compared by CheckOneSizeOf.
 Status CheckOneSize(const Fields& fields, const std::string& name);
-// DataLoss if those of a sample differ.
+// DataLoss if pictures and masks of a sample differ.
 Status CheckOneSizeOf(const Fields& fields, const Sample& sample, const std::string& name);
 
 // The state of a sample that a map may depend on.

@@ -117,7 +117,7 @@ Result<std::unique_ptr<Op>> NewOp(Arguments&&... arguments) {
 struct TargetArray {
   // As the host has them, sample after sample: int32 that are in range, or float32.
   const void* values = nullptr;
-  // Of a list: the entries of each sample (int32), and the room for each sample's entries.
+  // If it is a list: the entries of each sample (int32), and the room for each sample's entries.
   const int32_t* counts = nullptr;
   int64_t room = 1;
 };

@@ -14,7 +14,7 @@ namespace kumo {
 struct StepParameters {
   StepStreams streams;
   const Optimiser* optimiser = nullptr;  // the local one, borrowed while steps run; null: none
-  // Of the optimiser, for decayed and for undecayed weights.
+  // The optimiser's numbers, for decayed and for undecayed weights.
   StepInfo decayed;
   StepInfo undecayed;
   float clip_norm = 0;  // largest L2 norm of the gradients; 0: no limit

@@ -85,7 +85,7 @@ Status Execution::TakeShares(int target, bool shares) {
 void* Execution::ArrayAt(int array, const StepPlan& plan) {
   if (array == Instruction::kNone) return nullptr;
   if (graph_.IsInput(array)) return inputs_[array].data();
-  // Where there was not enough memory there is none at all, and nothing will be run.
+  // Without enough memory nothing was allocated, and nothing will be run.
   return arrays_.empty() ? nullptr : arrays_.data() + plan.offsets[array];
 }
 

@@ -55,7 +55,7 @@ struct Instruction {
 struct StepPlan {
   std::vector<Instruction> forward;
   std::vector<Instruction> backward;  // the losses first
-  // Of each array in one piece of memory. The first arrays are the inputs', which belong to the
+  // Offset of each array in one piece of memory. The first arrays are inputs, which belong to the
   // caller: their offsets are unused.
   std::vector<int64_t> offsets;
   int64_t bytes = 0;          // of that piece

@@ -50,7 +50,7 @@ struct OnnxConstant {
 using ReadBeside =
     std::function<Result<std::string>(const std::string& name, int64_t offset, int64_t length)>;
 
-// Most elements of a constant that is computed. Those of the file are as many as it has bytes for.
+// Most elements of a constant that is computed. The file's bytes bound its own constants.
 inline constexpr int64_t kMostComputed = int64_t{1} << 23;
 
 // InvalidArgument if its elements have another type than numbers; DataLoss if they are not as many

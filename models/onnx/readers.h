@@ -34,7 +34,7 @@ struct OnnxCall {
   float Float(const char* attribute, float otherwise) const;
   std::string Text(const char* attribute, const std::string& otherwise) const;
   std::vector<int64_t> Ints(const char* attribute) const;
-  // Of the attribute, or of a constant input of integers; none if neither is there.
+  // Integers of the attribute, or of a constant input; none if neither is there.
   std::optional<std::vector<int64_t>> IntsOf(const char* attribute, size_t input) const;
 
   bool IsArray(size_t input) const { return input < inputs.size() && inputs[input].is_array(); }
@@ -42,7 +42,7 @@ struct OnnxCall {
     return input < inputs.size() && inputs[input].constant.has_value();
   }
   const OnnxConstant& constant(size_t input) const { return *inputs[input].constant; }
-  // Of an operation with two inputs: an array and a constant, in either order.
+  // Inputs of an operation with two: an array and a constant, in either order.
   struct ArrayAndConstant {
     const OnnxOperand& array;
     const OnnxConstant& constant;

@@ -48,7 +48,7 @@ class StatusReplies {
   // Time for which the reply of a job with this number of workers is repeated. Describing a worker
   // takes a few microseconds, so replies cost at most half a percent of a core.
   static TimeUs Interval(int workers);
-  // Of the 1 MiB that a header may have.
+  // Longest reply, below the 1 MiB that a header may have.
   static constexpr size_t kMostBytes = 900'000;
 
   void Answer(const PeerName& to, const JobState& job, StepContext* context);

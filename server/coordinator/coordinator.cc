@@ -109,7 +109,7 @@ void Coordinator::Apply(const Effects& effects, StepContext* context) {
 
 // This process was started in the place of a server 0 that died; the other servers had the job's
 // versions, and chunk 0 is back. `directive.state` was made with `version`, so it has all sums up
-// to it, and names the decisions about the round that is open now. Those stand: workers know them.
+// to it, and names the decisions about the round that is open now. They stand: workers know them.
 // Leases come last, since the claims may take the job back, or be incomplete for a while.
 void Coordinator::TakeOver(int64_t version, const Directive& directive, StepContext* context) {
   job_.version = version;

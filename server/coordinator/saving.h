@@ -181,8 +181,8 @@ class Saving {
 
   const Checkpoints& checkpoints() const { return checkpoints_; }
   const LastSave& last_save() const { return last_save_; }
-  // Two or more checkpoints are being written: the disk has not caught up. Those of versions that
-  // are not reached yet do not count.
+  // Two or more checkpoints are being written: the disk has not caught up. Checkpoints of versions
+  // that are not reached yet do not count.
   bool IsBehind() const;
 
   // Training starts: checkpoint.every_minutes counts from now.

@@ -21,7 +21,7 @@
 
 namespace kumo {
 
-// What a run has moved to the earlier runs at its beginning.
+// Results that a run has moved to the earlier runs at its beginning.
 struct SetAside {
   std::string folder;  // "": nothing
   bool whole = false;  // the whole run until now; else the rounds after the one to go on from

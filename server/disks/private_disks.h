@@ -30,7 +30,7 @@ namespace kumo {
 
 class PrivateDisks {
  public:
-  // Of server `index`. role: borrowed for life; is told if a checkpoint cannot be completed.
+  // index: this server's. role: borrowed for life; is told if a checkpoint cannot be completed.
   PrivateDisks(int index, int servers, const Experiment& experiment, Role* role);
 
   // A message of server 0 to another server. ours: of this server's generation.

@@ -233,7 +233,7 @@ struct RunBegun {
 struct CurvesHealth {
   std::string failure;  // "": written again
 };
-// The coordinator's.
+// The answers to the coordinator.
 using DiskAnswer = std::variant<CheckpointCommitted, CheckpointChosen, GenerationReserved,
                                 EvaluationKept, RunBegun, CurvesHealth>;
 
@@ -249,7 +249,7 @@ struct PieceWritten {
   uint64_t offset = 0;
   Status status;
 };
-// Those of server/disks.
+// The answers to server/disks.
 using FilesAnswer = std::variant<FilesChecked, PieceWritten>;
 
 // --- The context of one call.

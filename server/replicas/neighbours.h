@@ -20,8 +20,8 @@ bool IsBetweenNeighbours(const wire::Header& header);
 
 class Neighbours {
  public:
-  // Of server `index`, of `servers` (at least two). window: arrays that are on their way at a time
-  // (ChunkWindow).
+  // index: this server's, of `servers` (at least two). window: arrays that are on their way at a
+  // time (ChunkWindow).
   Neighbours(int index, int servers, int window);
 
   // The server that keeps this one's versions.

@@ -23,7 +23,7 @@ KUMO_ALWAYS_INLINE void Write(FloatPart part, float* to) {
   }
 }
 
-// What one formula makes of one number (or vector) of each array.
+// Result of a formula for one number (or vector) of each array.
 template <typename T>
 struct Next {
   T start;

@@ -30,7 +30,7 @@ struct RoundInfo {
   float weight_decay = 0.0f;                     // 0 for segments that are not decayed
   int64_t step = 1;     // rounds since this rule's state was zero, counted from 1
   int64_t samples = 0;  // of the round, over all partitions; 0: an empty round
-  // Of all contributions; none: the samples. 0: their mean counts as 0.
+  // Weight of all contributions; none: the samples. 0: their mean counts as 0.
   std::optional<int64_t> weight = std::nullopt;
   int partitions = 1;          // N, those without samples included
   float average_share = 1.0f;  // of this round's weights in the moving average

@@ -25,7 +25,7 @@ namespace kumo {
 
 class ReplicaSender {
  public:
-  // Of server `index`, of `servers` (at least two), with chunks of so many bytes.
+  // index: this server's, of `servers` (at least two); chunk_bytes: the size of whole chunks.
   ReplicaSender(int index, int servers, int64_t chunk_bytes, const JobPlan& plan);
 
   // Sends a chunk's newest version: the one that is made but not published, or the current one with

@@ -128,7 +128,7 @@ class Shard {
   void Publish(Part* part, StepContext* context);
   void ReachVersion(Part* part, StepContext* context);
   void AnswerParked(Part* part, StepContext* context);
-  // What is directed with a pull by this number, in an answer to it.
+  // The directive for the answer to a pull with this number.
   Directive DirectiveFor(int chunk, int64_t pulled) const;
   void HandOutComplete(StepContext* context);
   void HandOutOldest(StepContext* context);

@@ -76,7 +76,7 @@ class OpenRound {
   void MoveInto(ChunkWork* work, FloatArray* sum);
   // All contributions are in the sum or in the work under way.
   bool closing() const { return added_ == partitions(); }
-  // Of the contributions in the sum or in the work under way.
+  // Weight of the contributions in the sum or in the work under way.
   int64_t weight() const { return weight_; }
   // No partition has contributed.
   bool empty() const;

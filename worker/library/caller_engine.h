@@ -40,7 +40,7 @@ struct CallerWork {
   Kind kind = Kind::kBlock;
   int partition = 0;
   RoundPlan round = {};               // of a block
-  int64_t version = 0;                // of an evaluation: that of its weights
+  int64_t version = 0;                // of an evaluation: its weights' version
   wire::Vector vector = wire::START;  // likewise
   int epoch = 0;
   Range samples;                // of a block: positions in the epoch's permutation

@@ -154,7 +154,7 @@ kumo_status kumo_worker_get(kumo_worker* worker, int32_t tensor, float* to);
 kumo_status kumo_worker_set(kumo_worker* worker, int32_t tensor, const float* from);
 /* Number of state arrays of the program's optimiser that a partition carries from block to block
  * (block.reset_local_state = false) or from steps ahead to the rest of their block (sync.overlap);
- * 0: none. Of any time. */
+ * 0: none. May be called at any time. */
 kumo_status kumo_worker_states(kumo_worker* worker, int32_t* count);
 /* Reads and hands in one of them for a trained tensor. The arrays of a partition are zero at first.
  */

@@ -41,7 +41,7 @@ class Computation {
   // Marks the computation as obsolete: its result will be thrown away.
   void Disown() { partition_ = -1; }
 
-  // kNone while nothing is computed; partition() and round() are then those of the last
+  // kNone while nothing is computed; partition() and round() then belong to the last
   // computation.
   Kind kind() const { return kind_; }
   int partition() const { return partition_; }  // -1: the result will be thrown away

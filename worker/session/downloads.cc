@@ -83,7 +83,7 @@ WeightDownload::Reached WeightDownload::Reach(wire::Vector vector, int64_t versi
     for (const Message& message : std::exchange(side.arrived, {})) {
       if (message.header.round() == step) Install(message, &side, &reached, context);
     }
-    // What was said with a version on the way is about earlier rounds than this worker computes.
+    // Directives with a version on the way concern earlier rounds than this worker computes.
     if (step != version) reached = {};
     if (side.asked != step) AskFor(vector, step, whole, context);
     if (side.whole != step) return reached;

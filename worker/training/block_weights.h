@@ -87,7 +87,7 @@ class BlockWeights {
   // Queues the begin of a block, and plans its contribution. gradients: in a gradient round the
   // mean gradient when the block has ended.
   void Begin(const TrainAction& train, const float* gradients);
-  // Of the block that has begun and is not yet coded.
+  // Contribution of the block that has begun and is not yet coded.
   Contribution* contribution() { return &*contribution_; }
   // Queues the end of the block.
   void End(const TrainAction& train);

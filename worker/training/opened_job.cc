@@ -61,7 +61,7 @@ std::string InputOf(const Field& field) {
   return text + "... }";
 }
 
-// What to change if the first input is of another shape than the samples; "" if it is not.
+// Advice if the first input has another shape than the samples; "" if it has not.
 std::string HowToFit(DataReader reader, const Fields& fields, const Fields& wanted) {
   const Field& input = wanted.front();
   const int found = FindField(fields, input.name);

@@ -123,10 +123,10 @@ class Trainer : public TrainingEngine {
     return carried->optimiser.empty() ? optimiser_slots_ : carried->optimiser;
   }
   bool in_parts() const { return experiment_.sync.minibatch_parts > 1; }
-  // Of a whole minibatch.
+  // Gradients of a whole minibatch.
   float* gradients() { return in_parts() ? gradient_sum_.data() : gradients_.data(); }
-  // Queues the addition of a part's gradients to those of its minibatch. before: positives of the
-  // minibatch's earlier parts.
+  // Queues the addition of a part's gradients to its minibatch's gradients. before: positives of
+  // the minibatch's earlier parts.
   void AddPart(const Loaded& part, const BlockStep& step, int64_t before);
   // Queues the end of a minibatch, whose gradients are there.
   void FinishMinibatch(bool steps, PartitionArrays::Arrays* carried);

@@ -30,7 +30,7 @@ struct DescriptorRoom {
   int64_t limit = 0;  // of the process, with those that are open
 };
 DescriptorRoom RoomForDescriptors();
-// Of a program that this process starts: the standard streams are open in it, and the descriptors
+// Room in a program that this process starts: it has open the standard streams, and the descriptors
 // that this process has inherited itself and not closed.
 DescriptorRoom RoomForDescriptorsOfChild();
 

@@ -30,7 +30,7 @@ class CpuBackend final : public Backend {
   CpuBackend(int threads, Isa isa)
       : engine_{isa, KUMO_AT_ISA(isa, kElementwise), ThreadPool(threads - 1, kAwake), host_,
                 threads} {}
-  // Whose arrays are `elsewhere`, and whose threads are not started.
+  // Backend whose arrays are `elsewhere`, and whose threads are not started.
   CpuBackend(int threads, Isa isa, DeviceMemory* elsewhere)
       : engine_{isa, KUMO_AT_ISA(isa, kElementwise), ThreadPool(0), *elsewhere, threads} {}
 

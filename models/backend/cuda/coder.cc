@@ -130,7 +130,7 @@ std::vector<size_t> Coder::Part::LayOut() {
   return places;
 }
 
-// Grouped by codec; those of tensors are one group.
+// Jobs grouped by codec; all codecs of tensors are one group.
 std::vector<EncodeJob> Coder::Part::MakeJobs(const std::vector<size_t>& places) {
   std::byte* const packed = memory->packed.data();
   auto* const first_bad = reinterpret_cast<unsigned long long*>(packed);
@@ -155,7 +155,7 @@ std::vector<EncodeJob> Coder::Part::MakeJobs(const std::vector<size_t>& places) 
   return jobs;
 }
 
-// Of the group that has tensors, in order.
+// Tensors of the group that has some, in order.
 std::vector<EncodedTensor> Coder::Part::Tensors() const {
   std::vector<EncodedTensor> tensors;
   int64_t first = 0;  // place of the chunk's first number

@@ -36,20 +36,20 @@ class Coder {
   void Encode(std::span<GradientCodec::Encoding> encodings);
   void EncodeAt(int mark, std::span<GradientCodec::Encoding> encodings, std::function<void()> done);
   void Mark(int mark);
-  // The step is queued, or its recording launched: what EncodeAt was told of may follow its marks.
+  // The step is queued, or its recording launched: the encodings of EncodeAt may follow its marks.
   void Start();
-  // Until the codes are there that a step made at its marks, one part after the other, whatever
-  // else the step has still to do.
+  // Waits for the codes that a step made at its marks, one part after the other; the rest of the
+  // step may go on.
   void WaitForMarked();
-  // Until all codes are there, and everything that was queued is done.
+  // Waits for all codes, and for everything that was queued.
   Status Wait();
 
  private:
-  // Chunks on their way. What they use on the device is taken again by the next of the same kind.
+  // Memory of chunks on their way; the next chunks of the same kind take it again.
   struct Memory {
     DeviceArray<std::byte> packed;
     DeviceArray<EncodeJob> jobs;
-    // Of chunks whose codecs are of tensors.
+    // For chunks whose codec is of tensors.
     DeviceArray<EncodedTensor> tensors;
     DeviceArray<TensorLevels> levels;
     DeviceArray<uint16_t> positions;

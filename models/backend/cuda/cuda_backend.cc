@@ -260,7 +260,7 @@ void CudaBackend::Record(const std::function<void()>& work, GraphExec* graph) {
     return;
   }
   work();
-  // Whatever has failed: a stream that is left capturing takes no other call.
+  // Also if the work has failed: a stream that is left capturing takes no other call.
   const cudaError_t ended = cudaStreamEndCapture(engine_->stream(), captured.receive());
   if (!engine_->Check(ended, "cudaStreamEndCapture", __FILE__, __LINE__)) return;
   KUMO_CUDA(*engine_, cudaGraphInstantiate(graph->receive(), captured.get(), 0));

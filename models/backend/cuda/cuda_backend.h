@@ -28,8 +28,8 @@ Result<std::unique_ptr<Backend>> MakeCudaBackend(const CudaOptions& options);
 // Devices of this machine: "cuda:0 (NVIDIA H100 80GB HBM3, 80 GB)". FailedPrecondition says why
 // there can be none: no driver, no module.
 Result<std::vector<std::string>> ListCudaDevices();
-// Where a device is plugged in, "0000:1B:00.0", by the number that this process knows it under
-// (CUDA_VISIBLE_DEVICES renumbers them). Touches no device. FailedPrecondition as above.
+// PCI bus id of a device, "0000:1B:00.0"; device: its number in this process
+// (CUDA_VISIBLE_DEVICES renumbers devices). Touches no device. FailedPrecondition as above.
 Result<std::string> CudaPciBusId(int device);
 
 }  // namespace kumo

@@ -18,7 +18,7 @@
 
 namespace kumo::cuda {
 
-// Where a kernel is queued, and how many multiprocessors there are to fill.
+// Launch parameters: the stream of a kernel, and the number of multiprocessors to fill.
 struct Launch {
   cudaStream_t stream = nullptr;
   int multiprocessors = 1;
@@ -82,9 +82,9 @@ cudaError_t ScaleGradients(const Launch& launch, const StepBlock* step, int64_t 
 cudaError_t Normalise(const Launch& launch, float epsilon, int64_t n, double* sums, float* x);
 
 // --- codec_kernel.cu. common/codec/codec.h on the device, the same bits; see there.
-// One array to encode: x, or x - minus if `minus` is not null; residual may be null. Where a number
-// is not finite or above context.most, *first_bad becomes its position if that is less than what it
-// held; then `out` and the residual are unspecified.
+// One array to encode: x, or x - minus if `minus` is not null; residual may be null. If a number
+// is not finite or above context.most, *first_bad becomes its position, unless it is lower already;
+// then `out` and the residual are unspecified.
 struct EncodeJob {
   const float* x = nullptr;
   const float* minus = nullptr;
@@ -97,11 +97,11 @@ struct EncodeJob {
   CodecSettings settings;
 };
 // For chunks of a codec of tensors (Codec::of_tensors): the tensors of all jobs, in order. A
-// number's place is that of its group among those of all jobs, times 4,096, plus its position in
-// the group.
+// number's place is the index of its group among the groups of all jobs, times 4,096, plus its
+// position in the group.
 struct EncodedTensor {
   int64_t begin = 0;  // place of its first number
-  int64_t end = 0;    // behind that of its last one
+  int64_t end = 0;    // behind the place of its last number
 };
 struct TensorLevels {
   double mean;
@@ -117,8 +117,8 @@ struct TensorTable {  // in device memory
   uint16_t* positions = nullptr;
   float* values = nullptr;
 };
-// `jobs` in device memory, all of this codec, or each of one of tensors; `groups` (Codec::group())
-// are those of all.
+// `jobs` in device memory, all of this codec, or each of a codec of tensors; `groups`: the number
+// of groups (Codec::group()) of all jobs.
 cudaError_t Encode(const Launch& launch, const Codec& codec, const EncodeJob* jobs, int count,
                    int64_t groups, const TensorTable& tensors = {});
 // `in` is aligned to 8 bytes. Not for codecs of tensors.
@@ -130,8 +130,8 @@ cudaError_t EncodeTopk2bit(const Launch& launch, const EncodeJob* jobs, int coun
 cudaError_t DecodeTopk2bit(const Launch& launch, const std::byte* in, int64_t n, float* out);
 
 // --- optimiser_kernel.cu. One step of common/optimiser/, the same bits; `numbers` in device
-// memory, since they change from step to step, and so is the factor of the gradients; where that is
-// 0 nothing moves. `factors` of learning rate and weight decay stay the same. slots as
+// memory, since they change from step to step, and so is the factor of the gradients; if that is 0,
+// nothing moves. `factors` of learning rate and weight decay stay the same. slots as
 // Optimiser::Step has them.
 using OptimiserStep = cudaError_t (*)(const Launch& launch, const StepNumbers* numbers,
                                       const float* factor, const StepFactors& factors,

@@ -33,7 +33,7 @@ struct PlaneElement {
     element.sample = i;
     return element;
   }
-  // Where the number at another row and column of a plane of that size is.
+  // Position of the number at another row and column, in a plane of that size.
   __device__ int64_t At(int y, int x, int64_t channels, int height, int width) const {
     if (kChannelsLast<T>) return ((sample * height + y) * width + x) * channels + channel;
     return ((sample * channels + channel) * height + y) * width + x;

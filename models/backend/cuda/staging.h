@@ -47,11 +47,11 @@ class InputBuffers {
   ~InputBuffers();
 
   using Part = std::span<const std::byte>;
-  // Where on the device `parts` from the host, one behind the other, will be for work that the
-  // engine's stream is given from now on, until Done; aligned as an allocation is. Null when
-  // something has failed.
+  // Sends `parts` from the host, one behind the other. Returns their place on the device, which
+  // work of the engine's stream may read from now on, until Done; aligned as an allocation is. Null
+  // when something has failed.
   const void* Send(std::span<const Part> parts);
-  // The work that reads what the last Send sent is queued.
+  // The work that reads the parts of the last Send is queued.
   void Done();
 
  private:

@@ -81,7 +81,7 @@ class Dice final : public LossOp {
     return labels[(sample.number * classes_ + c) * positions_ + p];
   }
 
-  // Of one position, whose scores lie `stride` floats apart.
+  // Probabilities of one position, whose scores lie `stride` floats apart.
   void FindProbabilities(const float* score, int64_t stride) {
     if (!spec_.softmax) {
       for (int64_t c = 0; c < classes_; ++c) {

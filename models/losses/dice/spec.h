@@ -8,8 +8,8 @@ namespace kumo {
 // With p the softmax or the sigmoid of the scores, C x positions, and y the labels: the mean over
 // the classes of 1 - (2 sum p y + smooth) / (sum p + sum y + smooth), whose sums go over the
 // sample's positions. Labels of the softmax are classes, int32 in [0, C) at each position, and y is
-// 1 for the label's class and 0 for the others; or they are y, as those of the sigmoid: as many
-// float32 as scores.
+// 1 for the label's class and 0 for the others; or they are y, as the sigmoid's labels always are:
+// as many float32 as scores.
 struct DiceSpec {
   static constexpr int kLossSum = 0;
 

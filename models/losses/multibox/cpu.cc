@@ -79,7 +79,7 @@ class Multibox final : public LossOp {
   static float Order(float hardness) {
     return std::isnan(hardness) ? std::numeric_limits<float>::infinity() : hardness;
   }
-  // Of number i (a coordinate or a class) of a box in sample 0; sample n is n floats further.
+  // Position of number i (coordinate or class) of a box in sample 0; sample n is n floats further.
   int64_t At(const Place& place, int64_t numbers, int64_t i, int64_t lanes) const {
     return ((place.k * numbers + i) * place.cells + place.cell) * lanes;
   }

@@ -9,7 +9,7 @@
 // The product c[i][j] = scale sum_k a[i][k] b[j][k] gets its strides from the caller, so one kernel
 // serves q k', the weighted mean of the values, and their gradients. A tile of 4 rows and 4 (or 2)
 // columns stays in registers over the whole depth: each step loads 8 (or 6) vectors for 16 (or 8)
-// multiply-adds. What is left of rows and columns goes in tiles of one row or one column.
+// multiply-adds. Rows and columns that are left over go in tiles of one row or one column.
 //
 //   softmax:       p_i = exp(x_i - max x) / sum_j exp(x_j - max x), in place
 //   its gradient:  dx_i = scale p_i (dp_i - sum_j p_j dp_j)

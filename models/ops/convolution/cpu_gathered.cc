@@ -214,7 +214,7 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
       CopySamples(from + i * block.lanes, block.batch, to + i * block.batch);
     }
   }
-  // Where the products go: their place in the activations, or a packed one.
+  // Destination of the products: their place in the activations, or a packed one.
   Rows<float> ResultRows(const Block& block, float* output, float* packed) const {
     if (!AsTheyAre(block, results_)) return {packed, block.row};
     return {output + block.positions.begin * block.lanes, results_ * block.lanes};

@@ -161,7 +161,7 @@ class Convolution final : public WeightedOp<FloatOp> {
     return padded_input_.data();
   }
 
-  // Where tap t of the flat weight [channel][row][column] starts in the padded input.
+  // Start of tap t of the flat weight [channel][row][column] in the padded input.
   int64_t TapPosition(int64_t t) const {
     const int64_t channel = t / taps_;
     const int64_t y = t % taps_ / spec_.kernel_width;

@@ -104,7 +104,7 @@ KUMO_ALWAYS_INLINE void TransformWeightGradient(const V* g, V* to) {  // G'
   to[2 * kStep] = kThird * (even2 - even) + last;
 }
 
-// Where the column `at` of a strip's rows is.
+// Position of column `at`: strips of kStrip columns lie tile.strip floats apart.
 KUMO_ALWAYS_INLINE int64_t ColumnAt(const WinogradTile& tile, int64_t at) {
   return at / kStrip * tile.strip + at % kStrip;
 }
@@ -151,8 +151,8 @@ KUMO_ALWAYS_INLINE void LoadPositions(const WinogradTile& tile, const float* pla
   }
 }
 
-// Of kSize rows or columns, kStep apart, to the kPatch frequencies: a patch of the input or, if
-// kSize is kTile, a tile of the gradient.
+// Transforms kSize rows or columns, kStep apart, to the kPatch frequencies: a patch of the input
+// or, if kSize is kTile, a tile of the gradient.
 template <int kSize, int kStep, typename V>
 KUMO_ALWAYS_INLINE void TransformForward(const V* from, V* to) {
   if constexpr (kSize == kPatch) {

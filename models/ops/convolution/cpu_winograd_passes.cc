@@ -10,7 +10,8 @@ namespace {
 
 // Columns of a block.
 constexpr int64_t kProductBlock = 64;
-// Where products are summed over the columns more of them pay, until they no longer fit a cache.
+// Columns of a block for the weights' gradient: products are summed over the columns, so more of
+// them pay, until they no longer fit a cache.
 int64_t GradientBlock(const Shape& input, const Shape& output) {
   constexpr int64_t kBlockFloats = 4 << 20;
   const int64_t row = TileColumns::kFrequencies * (input.channels() + output.channels());

@@ -23,7 +23,7 @@ class ConvolutionFilter {
   // Makes the copy; before data() is read for another minibatch.
   void Load();
   const void* data() const;
-  // Where cuDNN writes the gradient; StoreGradient() then puts it in its place.
+  // The array to which cuDNN writes the gradient; StoreGradient() then puts it in its place.
   void* gradient();
   void StoreGradient();
 
@@ -40,7 +40,7 @@ class ConvolutionFilter {
   const float* weight_ = nullptr;
   float* weight_gradient_ = nullptr;
   bool copies_ = false;  // whether cuDNN works on copies of its own
-  // Of 16-bit activations [outputs][kernel][channels of a group], else as the filter is.
+  // Order: with 16-bit activations [outputs][kernel][channels of a group], else the filter's.
   DeviceArray<std::byte> copy_;
   DeviceArray<std::byte> gradient_copy_;
 };

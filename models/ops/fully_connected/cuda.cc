@@ -189,7 +189,7 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
   DeviceArray<uint16_t> narrow_bias_;
   // In front of the activation; grad_output belongs to the net.
   DeviceArray<std::byte> grad_product_;
-  // Where they are moved: inputs, then their gradients, and outputs or their gradients.
+  // Transposed arrays: inputs, then their gradients, and outputs or their gradients.
   DeviceArray<float> moved_inputs_;
   DeviceArray<float> moved_outputs_;
   std::map<int, Products> products_;  // by batch size

@@ -16,7 +16,7 @@ struct SampleRows {
 };
 
 struct GroupNormalisationKernels {
-  // Of each of the 16 samples: the mean, and 1 / sqrt(variance + epsilon).
+  // Mean and 1 / sqrt(variance + epsilon) of each of the 16 samples.
   void (*moments)(const SampleRows& rows, const float* x, float epsilon, float* mean,
                   float* inverse);
   // y = scale (x - mean) inverse + shift.

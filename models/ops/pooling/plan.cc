@@ -47,7 +47,7 @@ Result<LayerPlan> PlanPooling(PoolingSpec::Kind kind, const model::Pooling& sett
   spec.pad = settings.pad();
   spec.ceil = settings.ceil_mode();
   KUMO_RETURN_IF_ERROR(CheckPoolingKernel(spec));
-  // Where nothing is left over there is no difference, and nothing special to be done.
+  // If the windows end with the input, rounding up makes no difference.
   spec.ceil = spec.ceil && ReachesBeyond(spec);
   // A window that starts in the padding behind the input would hold no number at all.
   const Shape out = spec.output();

@@ -300,7 +300,7 @@ OnnxReading ReadSpaceToDepth(const OnnxCall& call) {
                   {from[0] * block * block, height, width});
 }
 
-// Of an array that has the extents already.
+// Expand, if the array has the extents already.
 OnnxReading ReadExpand(const OnnxCall& call) {
   if (!call.IsArray(0)) return NotRead();
   const auto shape = call.IntsOf("shape", 1);

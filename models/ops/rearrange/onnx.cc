@@ -9,7 +9,7 @@
 namespace kumo {
 namespace {
 
-// Of a pixel shuffle; 0 for other rearrangements.
+// Factor of a pixel shuffle; 0 for other rearrangements.
 int64_t FactorOf(const RearrangeSpec& spec) {
   const double squared =
       static_cast<double>(spec.input.channels()) / static_cast<double>(spec.output.channels());

@@ -30,7 +30,7 @@ struct RearrangeSpec {
   std::vector<int64_t> split = {};
 
   bool operator==(const RearrangeSpec&) const = default;
-  // Of the axes that the strides go along.
+  // Extents of the axes that the strides go along.
   const std::vector<int64_t>& extents() const { return split.empty() ? output.extents() : split; }
   // The input's element that becomes the output's element i.
   int64_t SourceOf(int64_t i) const {

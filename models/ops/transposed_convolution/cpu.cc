@@ -1,8 +1,8 @@
 // Transposed convolution, by the passes of the convolution that goes from the output to the input,
 // in whichever way it is computed: the forward pass is that convolution's gradient of the input,
 // the gradient of the input is its forward pass, and the weight's gradient is the same with both
-// arrays in each other's place. What stands for the convolution's input is a gradient here, whose
-// padding lanes hold zeros, so sums over lanes stay right.
+// arrays in each other's place. The array in the place of the convolution's input is a gradient
+// here, whose padding lanes hold zeros, so sums over lanes stay right.
 #include <cstdint>
 #include <memory>
 #include <utility>
