@@ -60,7 +60,7 @@ int Run(std::span<const std::string> args) {
   if (command == "describe") return RunDescribe(args.subspan(1));
   if (IsQuestion(command)) {
     const int asked = RunDigits(args);
-    // The words for completion are those of all commands with a page of their own.
+    // Words for completion come from all commands with a page of their own.
     return asked == 0 && command == "--help=words" ? RunScenes(args) : asked;
   }
   return exit_reporter.Report(

@@ -118,7 +118,7 @@ const Pair* FindPart(const std::vector<Pair>& pairs, NamedPart part) {
   return found == pairs.end() ? nullptr : &*found;
 }
 
-// Names the pairs beside those of the two sets; "" if there are none.
+// Names the pairs that neither set takes; "" if there are none.
 std::string NoteOfUnused(const std::vector<Pair>& pairs, const Pair* train,
                          const Pair* validation) {
   std::vector<std::string> unused;

@@ -351,7 +351,7 @@ Result<Datasets> OpenForSurvey(const Experiment::Data& data, DamagedAtOpening* d
 
 namespace {
 
-// From the extents of the training files, which both sets share, to those of the parts.
+// Turns the extents of the training files, which both sets share, into extents of the parts.
 Status MeasureSplit(const Requests& requests, ExtentsOfDatasets* extents) {
   const int64_t samples = extents->train.samples;
   KUMO_RETURN_IF_ERROR(CheckCanBeSplit(requests.train.images, samples));

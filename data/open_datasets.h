@@ -53,7 +53,7 @@ Result<Datasets> OpenForSurvey(const Experiment::Data& data, DamagedAtOpening* d
 Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields& fields,
                                      const std::string& name);
 
-// The sets' sizes from the files' headers alone; fields are those of minibatches, after the
+// The sets' sizes from the files' headers alone; fields are a minibatch's, after the
 // transforms. The same errors, as far as the headers show them.
 struct ExtentsOfDatasets {
   DatasetExtents train;

@@ -19,14 +19,14 @@ void SayStart(const CliEnvironment& environment, const LaunchArguments& args,
               const LoadedExperiment& loaded, const std::vector<std::string>& notes,
               const std::vector<std::string>& servers, const std::string& log_directory);
 
-// Prints a line between those of server 0, over a progress bar.
+// Prints a line between server 0's lines, over a progress bar.
 void SayBeside(const CliEnvironment& environment, const std::string& line);
 
 // Reports why nothing was started. Returns the exit code.
 int SayRefusal(const CliEnvironment& environment, const ExitReporter& exit_reporter,
                const LaunchArguments& args, const std::vector<Status>& problems);
 
-// Reports the outcome of the job. notes: those of the preflight checks. Returns the exit code.
+// Reports the outcome of the job. notes: the preflight checks' notes. Returns the exit code.
 int SayEnd(const CliEnvironment& environment, const ExitReporter& exit_reporter,
            const LaunchArguments& args, const LoadedExperiment& loaded, Outcome outcome,
            const std::vector<std::string>& notes);

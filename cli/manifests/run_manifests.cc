@@ -24,7 +24,7 @@ constexpr double kJoinTimeoutS = 1800;
 constexpr double kIntervalS = 10;
 // Added to checkpoint.grace_s before a pod is killed.
 constexpr int kMarginS = 20;
-// Placeholder of the workers' image, if it is not that of the other containers.
+// Placeholder of the workers' image, if the other containers have another one.
 constexpr char kWorkerImage[] = "kumo-worker";
 constexpr char kPort[] = "7700";
 constexpr char kData[] = "/data";

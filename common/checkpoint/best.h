@@ -1,6 +1,6 @@
 // Best checkpoint: the one with the best validation metric (checkpoint.best). Evaluations are
-// stored only in the manifests, so after any crash the best checkpoint is that of the existing
-// ones.
+// stored only in the manifests, so after any crash the best checkpoint is the best of the
+// existing ones.
 //
 // `by` is checkpoint.best: the name of a metric, or "" for none. Stateless functions.
 #pragma once

@@ -46,7 +46,7 @@ Status Adapt(const checkpoint::Manifest& manifest, const Experiment& now, ShardS
 // place in the epochs of the new data. now: the present settings, accepted by ContinuationOf.
 Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSpec& spec,
                                const Experiment& now);
-// The network's changes (NetworkChanges), and those of the data: their sizes, and their contents
+// The network's changes (NetworkChanges), and the data's changes: their sizes, and their contents
 // with both hashes. None if the manifest lacks them (an earlier release).
 std::vector<SettingChange> ChangesOfNetworkAndData(const checkpoint::Manifest& manifest,
                                                    const JobSpec& spec);

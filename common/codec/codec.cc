@@ -200,7 +200,7 @@ const Codec& CodecOf(CodecId id) {
   return **codec;
 }
 
-// A process has few settings, those of its job.
+// A process has few settings: its job's.
 const Codec& CodecOf(CodecId id, const CodecSettings& settings) {
   const Codec& codec = CodecOf(id);
   const CodecTraits& traits = codec.traits();

@@ -40,10 +40,10 @@
 //          numbers are -0, which changes no sum.
 //   topk2bit  per group of m numbers 4 x float32 level; k = ceil(m / 64) bytes of ascending
 //          positions; k codes of 2 bits, the first in the lowest bits of a byte; zeros up to a
-//          multiple of 4 bytes. Number p_j = level[code j]; all other numbers are -0. The 6 low
-//          bits of byte j are those of p_j. The 2 high bits of the bytes are 2 k bits b, the first
+//          multiple of 4 bytes. Number p_j = level[code j]; all other numbers are -0. Byte j has
+//          the 6 low bits of p_j. The 2 high bits of the bytes are 2 k bits b, the first
 //          in the lower one: b is 1 at (p_j >> 6) + j, else 0. With tensors, groups have no levels:
-//          those of the tensors, in their order, follow the last group.
+//          the tensors' levels, in the tensors' order, follow the last group.
 #pragma once
 
 #include <cstddef>

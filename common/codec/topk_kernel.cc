@@ -1,9 +1,9 @@
 // Selection of the k largest magnitudes of up to 4,096 numbers.
 //
-// Groups are alike. So the numbers that reach a limit a little below that of the group before are
-// listed: some more than k. Listing compares 32 numbers, and writes the first two positions that
-// reach the limit without a branch; a third one is rare. Among the listed magnitudes a limit is
-// searched by halving that exactly k reach.
+// Groups are alike. So the numbers are listed that reach a limit a little below the limit of the
+// group before: some more than k. Listing compares 32 numbers, and writes the first two positions
+// that reach the limit without a branch; a third one is rare. Among the listed magnitudes a limit
+// is searched by halving that exactly k reach.
 //
 // If the list is shorter than k or much longer, the limit is searched among all numbers. The upper
 // 15 bits of each magnitude (exponent and 7 bits) go into an array of 8 KiB. Counting the elements

@@ -21,7 +21,7 @@ constexpr int kFirstCocoRule = 1;
 constexpr int kRules = kFirstCocoRule + kCocoOverlaps;
 
 // Kinds of counts of a class: its objects; for each step of the score its detections; and for each
-// rule those of them that are right, and those that are ignored.
+// rule the right ones and the ignored ones among these detections.
 constexpr int kDetections = 0;
 constexpr int kRight = 1;
 constexpr int kIgnored = kRight + kRules;

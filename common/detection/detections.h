@@ -20,7 +20,7 @@ struct Detection {
   bool operator==(const Detection&) const = default;
 };
 
-// Choice of a picture's detections. The defaults are those of the published evaluations.
+// Choice of a picture's detections. The defaults are the published evaluations' values.
 struct DetectionRule {
   float least_score = 0.01f;
   // A box is dropped if its overlap with a better one of its class exceeds this.

@@ -38,7 +38,7 @@ inline constexpr uint8_t kIgnoredClass = 255;
 // One field: the same name, element type and shape in each sample. Row-major. No extents: a scalar.
 //
 // A list has as many entries as the sample has objects; its first extent is the largest number of
-// them, the others are those of an entry. All lists of a sample have the same length: entry i of
+// entries, the other extents are an entry's. All lists of a sample have the same length: entry i of
 // each belongs to object i.
 struct Field {
   std::string name;

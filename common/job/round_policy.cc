@@ -130,7 +130,7 @@ const Codec* RoundPolicy::FindPullCodec(uint32_t id) const {
   return nullptr;
 }
 
-// Its stream is that of no partition.
+// Its random stream belongs to no partition.
 EncodeContext RoundPolicy::PullContext(int64_t version, const Range& chunk) const {
   EncodeContext context;
   context.key =

@@ -25,7 +25,7 @@ namespace kumo {
 // of the fields. Each is as long as the chunk.
 struct CarriedArrays {
   int residual = 0;  // of the push codec's error feedback: 0 or 1
-  // Way of the partition's own weights from those of the servers (JobPlan): 0 or 1.
+  // Way of the partition's own weights from the servers' weights (JobPlan): 0 or 1.
   int way = 0;
   // Slots of the local optimiser, if its state is kept from round to round.
   int optimiser_slots = 0;

@@ -19,7 +19,7 @@ class IdxWriter {
  public:
   // extents: count, then the extents of one sample; one or three of them, each above 0. comment:
   // stored in the gzip header (ReadGzipComment). `files` must outlive the writer. All errors are
-  // those of AtomicFile.
+  // AtomicFile's.
   static Result<IdxWriter> Create(FileSystem& files, const std::string& path,
                                   const std::vector<int64_t>& extents, const std::string& comment);
 

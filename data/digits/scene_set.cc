@@ -17,7 +17,7 @@ namespace kumo {
 namespace {
 
 constexpr int kCellSide = 32;
-constexpr uint64_t kSceneStreams = 2;  // behind those of single digits
+constexpr uint64_t kSceneStreams = 2;  // behind the streams of single digits
 constexpr float kShareOfDigits = 0.6f;
 constexpr uint8_t kLeastInk = 96;  // of a digit's pixels
 constexpr int64_t kMostScenes = 100'000;

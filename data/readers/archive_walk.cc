@@ -186,8 +186,8 @@ std::string ArchiveWalk::Target() const {
   return normal.starts_with('/') || normal == ".." || normal.starts_with("../") ? "" : normal;
 }
 
-// The end of a compressed tar is verified by the compression; that of a plain tar is two empty
-// records.
+// The end of a compressed tar is verified by the compression; a plain tar ends with two
+// empty records.
 Result<std::optional<ArchiveEntry>> ArchiveWalk::CheckEnd() const {
   const bool tar = (archive_format(handle_.get()) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
   if (tar && archive_filter_count(handle_.get()) == 1) {

@@ -30,9 +30,9 @@ using Extents = std::vector<int64_t>;
 
 int64_t PixelsOf(const Extents& extents) { return extents[0] * extents[1] * extents[2]; }
 
-// For each image its own index if it is valid, else that of the next valid one of its part, in the
-// order of the set and from its end to its start. Empty if an image has none. parts: empty if all
-// images are one part.
+// For each image its own index if it is valid, else the index of the next valid one of its part, in
+// the order of the set and from its end to its start. Empty if an image has none. parts: empty if
+// all images are one part.
 std::vector<int64_t> ValidImages(std::span<const uint8_t> valid, std::span<const SplitPart> parts) {
   std::array<int64_t, 2> next = {-1, -1};  // by part
   const auto next_of = [&](int64_t image) -> int64_t& {

@@ -36,8 +36,8 @@ struct PackedFile {
 using Sink = std::function<Status(std::span<const uint8_t> piece)>;
 using Unpack = std::function<Status(const Sink& sink)>;
 
-// Maps a file that begins with the content. An error tells why it cannot be kept in `folder`, or is
-// that of `unpack`; the caller then needs private memory.
+// Maps a file that begins with the content. An error tells why it cannot be kept in `folder`, or
+// comes from `unpack`; the caller then needs private memory.
 Result<std::shared_ptr<const MappedFile>> MapUnpacked(const std::string& folder,
                                                       const PackedFile& packed,
                                                       const Unpack& unpack);

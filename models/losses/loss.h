@@ -22,7 +22,7 @@ struct Target {
   std::string field = kLabelField;
   // Integers in [0, classes); 0: any numbers.
   int64_t classes = 0;
-  std::vector<int64_t> extents = {};  // of a list: those of an entry
+  std::vector<int64_t> extents = {};  // of a list: an entry's extents
   bool list = false;
   bool shares = false;         // a share of each class (float32, classes x extents) is accepted too
   int64_t ignored = -1;        // of classes: a number beside them, which counts nothing; -1: none

@@ -28,7 +28,7 @@ struct LayerPlan {
   std::vector<Parameter> parameters;
 };
 
-// Input of a plan. `layer.kind_case()` is that of the LayerKind.
+// Input of a plan. `layer.kind_case()` is the LayerKind's.
 struct LayerInput {
   const model::Layer& layer;
   std::vector<Shape> shapes;  // of the inputs, as many as LayerKind allows

@@ -13,7 +13,7 @@
 //   from_onnx.cc        XxxOnnxReaders(): nodes of ONNX that become the op (onnx/readers.h)
 //
 // A missing part is an error of the compiler or the linker. CMake finds the files by their names. A
-// new op needs its folder, and an include and its line here. The order is that of LayerKinds().
+// new op needs its folder, and an include and its line here. The order is LayerKinds()'s.
 #pragma once
 
 #include <cstdint>

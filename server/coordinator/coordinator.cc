@@ -294,7 +294,7 @@ void Coordinator::On(const RunBegun& begun, StepContext* context) {
   if (!begun.status.ok()) Fail(begun.status, context);
 }
 
-// No checkpoint may be saved before those of the earlier run are moved.
+// No checkpoint may be saved before the earlier run's checkpoints are moved.
 void Coordinator::TickWaiting(StepContext* context) {
   if (moves_results_) return;
   const std::optional<Status> decided =

@@ -34,7 +34,7 @@
 
 namespace kumo {
 
-// Its public methods are those of Role.
+// Its public methods are Role's.
 class Coordinator : public Role {
  public:
   // restored: the manifest of the checkpoint that the job goes on from, if any.

@@ -200,7 +200,7 @@ class Ending {
   // The job goes on from the decisions of a former coordinator, made with `version`.
   void TakeOver(int64_t version, const wire::CoordinatorState& state, int64_t rounds,
                 Saving* saving);
-  // A server's snapshots are lost, and those of the others are of a generation that is over.
+  // A server's snapshots are lost, and the other servers' belong to a generation that is over.
   void LoseSnapshots(int64_t rounds, Saving* saving);
   void GoBack() { stop_.Forget(); }
 

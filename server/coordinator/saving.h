@@ -230,7 +230,7 @@ class Saving {
     return last_save_.TryAgain(version, limit, now);
   }
   void OrderLater(int64_t version, TimeUs limit) { last_save_.OrderLater(version, limit); }
-  // A server's snapshots are lost, and those of the other servers belong to a generation that is
+  // A server's snapshots are lost, and the other servers' belong to a generation that is
   // over. last: the version that the job ends with.
   void LoseSnapshots(int64_t last, TimeUs limit);
   // The job goes back to `last`: drops all checkpoints under way.

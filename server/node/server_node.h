@@ -11,7 +11,7 @@
 // - Every call ends in Done. There the node follows its role: it enters the role's generation,
 //   builds the shard, saves what the role orders, and welcomes waiting peers. So the role never has
 //   to know when it is called.
-// - The node's own reports and SAVED take the same way to the role as those of other servers.
+// - The node's own reports and SAVED take the same way to the role as other servers' messages.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ void Accumulate(std::span<const CodedContribution> contributions, std::span<floa
 constexpr int64_t kStreamBytes = int64_t{32} << 20;
 
 // Adds the contributions to the sum of earlier Accumulate calls, and applies the rule to the mean
-// by weight (info.weight; that of the sum included). earlier: chunk.n elements; null: there
+// by weight (info.weight, which includes the sum's). earlier: chunk.n elements; null: there
 // were no such calls. chunk.sum and chunk.scale are not read; chunk.stream is for shards whose
 // arrays together exceed kStreamBytes.
 void AggregateAndApply(const Rule& rule, const RoundInfo& info, const float* earlier,

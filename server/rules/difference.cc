@@ -13,7 +13,7 @@ namespace {
 
 // Numbers of a piece: they are subtracted, encoded and decoded while they stay in a cache. A chunk
 // that is cut at a group's boundary has the bytes of its parts. Pieces of two buckets take a
-// seventh longer than those of one: the processor waits at each turn from one array to the next
+// seventh longer than pieces of one: the processor waits at each turn from one array to the next
 // (aggregate.cc). Codecs of larger groups begin each group with what the one before has shown, so
 // their pieces are several groups.
 constexpr size_t kLongPiece = 16384;

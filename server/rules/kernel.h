@@ -11,7 +11,7 @@
 
 namespace kumo {
 
-// The arrays that a rule reads and writes: those of a chunk, or a tile of them. Each has n
+// The arrays that a rule reads and writes: a chunk's, or a tile of them. Each has n
 // elements; the `next` arrays overlap no other.
 struct RuleArrays {
   static constexpr int kMaxSlots = 2;  // Optimiser::kMaxSlots; rule.h compares the two

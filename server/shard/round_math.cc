@@ -140,8 +140,7 @@ void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
   }
 }
 
-// The correction is that of Zhang et al. 2016 (Staleness-aware Async-SGD), with staleness in
-// rounds.
+// The correction of Zhang et al. 2016 (Staleness-aware Async-SGD), with staleness in rounds.
 void RoundMath::Apply(const Chunk& chunk, int64_t round, const Arrival& arrival, ChunkWork* work,
                       Version* current, Version* previous) const {
   RoundPlan of = plan_.Round(round);

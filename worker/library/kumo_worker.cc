@@ -159,7 +159,7 @@ Status Open(const kumo_worker_options& options, kumo_worker** worker) {
   return OkStatus();
 }
 
-// Random numbers of a block's front are others than those of the rest.
+// A block's front draws other random numbers than its rest.
 int SeedStream(CallerWork::Kind kind) {
   switch (kind) {
     case CallerWork::Kind::kBlock:

@@ -88,7 +88,7 @@ class OpenRequests {
     int partition = 0;
     int chunk = 0;
     // A PULL's vector, a state's array, a PUSH's place among the open rounds, or an EVALUATED's
-    // version (that of an earlier epoch may still be held).
+    // version (an earlier epoch's evaluation may still be held).
     int64_t which = 0;
     auto operator<=>(const Key&) const = default;
   };

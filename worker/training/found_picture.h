@@ -11,7 +11,7 @@ namespace kumo {
 
 // A PNG of at most kMostPictureBytes: the first samples of a minibatch, up to four, with the
 // objects found (as DrawObjects draws them; of a score of at least kShownScore) and, in thin
-// frames, those of the data. fields: of the samples. "" if the samples have no picture in bytes.
+// frames, the data's objects. fields: the samples'. "" if the samples have no picture in bytes.
 std::string DrawFound(const Fields& fields, const SampleBatch& batch,
                       std::span<const Detector::Compared> samples,
                       std::span<const std::string> class_names);

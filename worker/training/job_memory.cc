@@ -95,7 +95,7 @@ void AddMessages(const Experiment& experiment, const JobSpec& spec, int64_t part
             "sync.partitions, sync.push_codec, block.reset_local_state");
 }
 
-constexpr int kFewImages = 16;  // half of those of published detectors
+constexpr int kFewImages = 16;  // half of the published detectors' images
 
 // Settings with which a detector is known to be less accurate than published.
 void AddNotesOnDetector(const Experiment& experiment, std::vector<std::string>* notes) {

@@ -1,5 +1,5 @@
 // Carried arrays of the partitions that a worker holds, on its device (CarriedArrays): the codec's
-// residual, the way of the partition's own weights from those of the servers, and the slots of a
+// residual, the way of the partition's own weights from the servers' weights, and the slots of a
 // local optimiser whose state goes on. Each array is as long as the weights.
 //
 // Part of BlockWeights, and not thread-safe.

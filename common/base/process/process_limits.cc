@@ -70,7 +70,7 @@ void TakeLess(uint64_t limit, uint64_t used, const std::string& whose, ThreadRoo
                 std::to_string(used) + " are in use";
 }
 
-// Open descriptors of this process that `counts` counts; without those of the count itself.
+// Open descriptors of this process that `counts` counts, except the ones that counting opens.
 template <typename Predicate>
 int64_t OpenDescriptors(const Predicate& counts) {
   std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), &closedir);

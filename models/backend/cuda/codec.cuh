@@ -37,7 +37,7 @@ __device__ inline const EncodeJob& JobOf(const EncodeJob* jobs, int count, int64
 constexpr int kTopkGroup = 4096;
 constexpr int kRun = kTopkGroup / kThreads;
 
-// The sum of the threads before this one, and in *all that of all threads. Works in `sums`.
+// The sum over the threads before this one; *all: the sum over all threads. Works in `sums`.
 __device__ inline int SumBefore(int value, int* sums, int* all) {
   const int me = static_cast<int>(threadIdx.x);
   __syncthreads();

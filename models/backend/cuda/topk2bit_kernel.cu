@@ -1,7 +1,7 @@
 // Codec topk2bit on the device: the CPU's order of sums, so the same bits (compiled without
 // contraction of products and sums). A block of threads works on a group of 4,096 numbers.
 //
-// With levels of each group one kernel does it all. With those of tensors three kernels do: the
+// With levels of each group one kernel does it all. With levels of tensors three kernels do: the
 // selection of each group, the statistics of each tensor over what was selected (a 64th of the
 // numbers), and the codes of each group.
 #include "models/backend/cuda/codec.cuh"
@@ -147,8 +147,9 @@ __global__ void SelectTopk2bit(const EncodeJob* jobs, int count, int64_t groups,
   }
 }
 
-// Adds up term(v, code) of a tensor's selected numbers: each thread those of a group, the first
-// thread those of the groups, in their order. The sum is valid in thread 0. Works in `parts`.
+// Adds up term(v, code) of a tensor's selected numbers: each thread the numbers of a group, the
+// first thread the sums of the groups, in their order. The sum is valid in thread 0. Works in
+// `parts`.
 template <typename Term>
 __device__ double SumOfTensor(const EncodedTensor& tensor, const TensorTable& table, double* parts,
                               int64_t* numbers, Term term) {

@@ -280,7 +280,7 @@ __global__ void ChooseKernel(MultiboxMaps maps, float negatives, MultiboxTargets
   const int equal = count_if([&](uint32_t order) { return order == least; });
   equals[threadIdx.x] = equal;
   __syncthreads();
-  int left = wanted - above;  // of the equal ones, less those of the threads before
+  int left = wanted - above;  // of the equal ones, less the ones of the threads before
   for (int t = 0; t < static_cast<int>(threadIdx.x); ++t) left -= equals[t];
   double of_offsets = 0;
   double of_classes = 0;

@@ -8,7 +8,7 @@
 namespace kumo {
 
 // One function. The arrays are whole vectors: behind n there is room for one. y may be x, dx may be
-// dy. `slope` is that of the leaky ReLU; the other functions ignore it.
+// dy. `slope` belongs to the leaky ReLU; the other functions ignore it.
 struct ActivationKernel {
   void (*forward)(const float* x, int64_t n, float slope, float* y);
   // dx = dy f'. `from` is the function's value, or its input (DerivesFromInput).

@@ -69,8 +69,8 @@ bool PaysByWinograd(const ConvolutionSpec& spec, int batch, int64_t lanes) {
       spec.groups != 1 || spec.pad > 2) {
     return false;
   }
-  // Operations on numbers of a plain convolution, and of this: products, those of the transforms of
-  // a patch and of a result, and those of the weights', which only few samples notice.
+  // Operations of a plain convolution, and of minimal filtering: its products, the transforms of
+  // patches and results, and the weights' transforms, which matter for few samples only.
   constexpr double kWeightTransform = 1500;
   const Shape out = spec.output();
   const auto inputs = static_cast<double>(spec.input.channels());

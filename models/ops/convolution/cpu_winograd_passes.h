@@ -39,9 +39,9 @@ class TileColumns {
   // Blocks of columns, each a multiple of 16: behind the last tile's there may be some of no tile.
   std::vector<Range> Blocks(int batch) const;
   int64_t strip_floats() const { return kernels_.strip_floats; }
-  // Floats from a strip to the next, and from a block's matrix of one frequency to that of the
-  // next: a little more than these have, so that the numbers of a column, or of a row, do not fight
-  // for the same place of a cache.
+  // Floats from a strip to the next, and from a block's matrix of one frequency to the next
+  // frequency's: a little more than their lengths, so that the numbers of a column, or of a row, do
+  // not fight for the same place of a cache.
   int64_t strip_stride(int64_t channels) const;
   int64_t matrix_floats(int64_t channels) const;
   // Lanes of each tile that are columns.

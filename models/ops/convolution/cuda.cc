@@ -66,7 +66,7 @@ class Convolution final : public WeightedOp<UnaryOp> {
       KUMO_CUDA(engine_, BiasGradient(engine_.launch(), engine_.ShapeOf(spec_.output(), pass.batch),
                                       gradient, engine_.workspace(), bias_gradient_));
     }
-    // The filter is still that of Forward.
+    // The filter is still Forward's.
     if (grad_input != nullptr) plan.InputGradient(filter_.data(), gradient, grad_input);
   }
 

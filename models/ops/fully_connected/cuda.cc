@@ -76,7 +76,7 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
       grad_output = grad_product_.data();
     }
     if (!IsMoved()) return MultiplyBackward(pass, input, grad_output, grad_input);
-    // The moved inputs are still those of Forward, and make room for their gradients.
+    // The moved inputs are still Forward's, and make room for their gradients.
     Move({pass.batch, spec_.outputs, spec_.positions}, grad_output, moved_outputs_.data());
     MultiplyBackward(pass, moved_inputs_.data(), moved_outputs_.data(), nullptr);
     if (grad_input == nullptr) return;
@@ -153,7 +153,7 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
   }
   void MultiplyInputs(const Pass& pass, const void* grad_output, void* grad_input) {
     Products& products = products_[pass.batch];
-    // The 16-bit weight is still that of Forward.
+    // The 16-bit weight is still Forward's.
     const void* const weight = type_ == CUDA_R_32F
                                    ? static_cast<const void*>(weight_)
                                    : static_cast<const void*>(narrow_weight_.data());

@@ -11,7 +11,7 @@ namespace kumo {
 OnnxValue OnnxForm(const GroupNormalisationSpec& spec, const OnnxNode& node) {
   OnnxBuilder& builder = node.builder;
   if (spec.elementwise) {
-    // The extents of scale and shift: without those of 1 at the end, which planes have.
+    // The extents of scale and shift, without the extents of 1 at the end, which planes have.
     const OnnxValue input = builder.WithExtents(node.input(), spec.shape.extents());
     return builder.Add("LayerNormalization", node.OperandsOf(input), input.extents,
                        {{"axis", int64_t{1}}, {"epsilon", spec.epsilon}});

@@ -48,7 +48,7 @@ class TransposedConvolution final : public WeightedOp<UnaryOp> {
       KUMO_CUDA(engine_, BiasGradient(engine_.launch(), engine_.ShapeOf(spec_.output(), pass.batch),
                                       grad_output, engine_.workspace(), bias_gradient_));
     }
-    // The filter is still that of Forward.
+    // The filter is still Forward's.
     if (grad_input != nullptr) plan.Forward(grad_output, filter_.data(), grad_input);
   }
 

@@ -21,7 +21,7 @@ std::optional<std::vector<double>> FactorsOf(const OnnxCall& call) {
     }
     return factors;
   }
-  // Sizes; that of the batch does not matter.
+  // Sizes; the batch's does not matter.
   if (!resizes || !call.IsConstant(3) || call.constant(3).is_float()) return std::nullopt;
   const std::vector<int64_t>& sizes = *call.constant(3).integers;
   const std::vector<int64_t>& extents = call.inputs[0].view.extents;
