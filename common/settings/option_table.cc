@@ -193,8 +193,8 @@ std::vector<Option> Rows() {
        .path = PathKind::kBaseNameIfAbsolute, .also = "images train train_data training_images",
        .help = "Training samples: a file (optionally .gz) or a folder, which may lie inside an "
                "archive (.tar, .tar.gz, .zip): photos.tar.gz/train; for reader voc PATH:SET, "
-               "joined by commas: VOC2007:trainval,VOC2012:trainval (without :SET trainval, of "
-               "data.validation_images test); for reader table the CSV file"},
+               "joined by commas: VOC2007:trainval,VOC2012:trainval (without :SET: trainval, but "
+               "test for data.validation_images); for reader table the CSV file"},
       {KUMO_SETTING(data.train_labels), .effect = kFiles, .base = PathBase::kDataDirectory,
        .path = PathKind::kBaseNameIfAbsolute, .also = "labels training_labels targets",
        .help =
@@ -223,16 +223,16 @@ std::vector<Option> Rows() {
                "many as the text has without overlap"},
       {KUMO_SETTING(data.validation_share), .allowed = Between(0.0001, 0.9999), .effect = kData,
        .also = "val_split validation_split val_fraction test_size",
-       .help = "Share of the samples that is the validation set: of a text its end; of other data "
-               "samples that are spread over the training set, if data.validation_images is empty, "
-               "as it is by default if this setting is set"},
+       .help = "Share of the samples that form the validation set: the end of a text, or samples "
+               "spread over the training set of other data if data.validation_images is empty, "
+               "which is its default if this setting is set"},
       {KUMO_SETTING(data.image_size), .effect = kData,
        .also = "size image_shape input_size width height channels",
        .help = "Channels x height x width of all images, as 3x224x224, to which they are scaled "
                "(data.resize); empty: images keep their size, which must be the same for all"},
       {KUMO_SETTING(data.resize), .effect = kData,
        .also = "stretch keep_aspect_ratio letterbox squash warp resize_mode",
-       .help = "Part of an image that is scaled to data.image_size; of samples with boxes always "
+       .help = "Part of an image that is scaled to data.image_size; if samples have boxes, always "
                "the whole image"},
       {KUMO_SETTING(data.damaged), .effect = kFiles,
        .also = "skip_damaged corrupt broken on_error errors",
@@ -346,13 +346,13 @@ std::vector<Option> Rows() {
            "masks: classes have no names)"},
       {KUMO_SETTING(data.columns), .effect = kData,
        .also = "fields column_map x_col y_col image_column label_column",
-       .help = "Fields of the samples and their columns (reader table), joined by commas: "
-               "FIELD:KIND:COLUMN with KIND picture, mask, class or numbers, of numbers also "
-               "FIELD:numbers:COLUMN+COLUMN; NAME* stands for all columns that begin with NAME, "
-               "and FIRST..LAST for those from one to another. "
-               "left:picture:first,right:picture:second,tags:numbers:tag_*; empty: the column "
-               "image is a picture, mask a mask, label a class, each other one a field of one "
-               "number"},
+       .help =
+           "Fields of the samples and their columns (reader table), joined by commas: "
+           "FIELD:KIND:COLUMN, where KIND is picture, mask, class or numbers; "
+           "FIELD:numbers:COLUMN+COLUMN has several numbers; NAME* stands for all columns that "
+           "begin with NAME, and FIRST..LAST for the columns from one to another. Example: "
+           "left:picture:first,right:picture:second,tags:numbers:tag_*; empty: the column image is "
+           "a picture, mask a mask, label a class, each other column a field of one number"},
       {KUMO_SETTING(data.class_shares),
        .allowed = {.min = 0, .text = "equal, or a number of at least 0 for each class"},
        .effect = kResult,
@@ -447,8 +447,8 @@ std::vector<Option> Rows() {
        .help = "Error feedback: the rounding error of a contribution is added to the next one"},
       {KUMO_SETTING(sync.push_threshold), .allowed = AboveTo(0, 1e30), .effect = kResult,
        .also = "threshold gradient_compression_threshold",
-       .help = "Threshold of codec 2bit: the number of a contribution that is sent, with its sign, "
-               "for each number that is as large; smaller ones wait in the residual"},
+       .help = "Threshold of codec 2bit: a number whose magnitude reaches it is sent as the "
+               "threshold, with the number's sign; smaller numbers wait in the residual"},
       {KUMO_SETTING(sync.topk_percent), .unit = "%", .allowed = AboveTo(0, 50), .effect = kResult,
        .also = "topk top_k sparsity compress_ratio density",
        .help = "Share of each 4,096 numbers that codec topk sends, the largest"},
@@ -456,8 +456,8 @@ std::vector<Option> Rows() {
        .help = "Codec of the numbers that codec topk sends"},
       {KUMO_SETTING(sync.residual_factor), .allowed = AboveTo(0, 1), .effect = kResult,
        .also = "topk2bit_beta error_feedback_decay sparseloco_beta error_decay",
-       .help = "Factor of the residual in each round with codec topk2bit; below 1, what was not "
-               "sent is forgotten little by little; 1: nothing is"},
+       .help = "Factor of the residual in each round with codec topk2bit; values below 1 forget "
+               "unsent numbers little by little; 1 forgets nothing"},
 
       {KUMO_SETTING(block.rule), .effect = kBlockMoments,
        .also = "update_rule aggregation outer_optimizer outer_optimiser",
