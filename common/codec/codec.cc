@@ -22,9 +22,9 @@ static_assert(std::endian::native == std::endian::little,
 
 static_assert(Codec::kBucket == kCodecBucket);
 
-// The list of codecs, in the order of their ids. A new codec is a file beside int8.cc or a format
-// in packed.cc, an id in kernel.h, and its place here; topk and topk2bit, which select, follow
-// them. The words of sync.push_codec come from this list.
+// The list of codecs of buckets; topk and topk2bit, which select, have classes of their own. A new
+// codec is a file beside int8.cc or a format in packed.cc, an id in kernel.h, and its place here.
+// The words of sync.push_codec come from this list, in the order of the ids.
 // clang-format off
 #define KUMO_CODECS(DO)                                                                  \
   DO(kFp32) DO(kFp16) DO(kBf16) DO(kInt8) DO(kOneBit) DO(kInt4) DO(kE3m0) DO(kTwoBit)    \
@@ -140,6 +140,8 @@ struct CodecList {
     pointers.insert(pointers.end(), {&topk, &topk2bit});
     choices.push_back({topk.id(), topk.name(), TopkCodec::kHelp});
     choices.push_back({topk2bit.id(), topk2bit.name(), Topk2bitCodec::kHelp});
+    std::ranges::sort(pointers, {}, &Codec::id);
+    std::ranges::sort(choices, {}, &Choice<CodecId>::value);
   }
 #undef KUMO_CODEC_AT
   CodecList(const CodecList&) = delete;
