@@ -90,7 +90,7 @@ class NumpyTest(JobTest):
             "loss": "loss is nan in minibatch 0",
             "vector": "add(loss=...) got an array of shape [8]; give its mean over the 8 samples",
             "gone": "the model has the tensors layer.weight, layer.bias, frozen, half, whole, scalar, but had",
-            "fork": "forked from the one that opened the Worker",
+            "fork": "forked from the process that opened the Worker",
             "second": "this process has a worker already",
             "left": "the loop over blocks() was left before the job is complete; to leave without loss, call",
             "no_evaluation": "call blocks(evaluate) with a function",
