@@ -71,8 +71,8 @@ kumo_status GuardedOf(kumo_worker* worker, const std::function<Status(LibraryWor
     if (worker == nullptr) return InvalidArgument("the worker is null");
     if (worker->pid != getpid()) {
       return FailedPrecondition(
-          "this process was forked from the one that opened the worker; use the worker in that "
-          "process only");
+          "this process was forked from the process that opened the worker; use the worker in the "
+          "process that opened it");
     }
     return body(*worker->worker);
   });
