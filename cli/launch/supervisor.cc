@@ -89,10 +89,14 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
       if (phase_ == Phase::kRunning && AllWorkersHaveEnded()) deadline_ = now + settings_.leave_us;
       break;
     case Phase::kStopping:
+      // Once server 0 has ended, the checkpoint is saved, and the others have only to leave: they
+      // get less time from here on.
       if (id == kServer0) {
         if (!all_left_) stop_words_ = end.reason;
         deadline_ = std::min(*deadline_, now + settings_.leave_stopped_us);
       }
+      // Processes that stop end with 0 or 75, or by the signal. Anything else is a failure of its
+      // own.
       if (!end.ok() && !IsUnavailable(end) && !WasAskedToStop(end) && !cause_) {
         cause_ = FailureOf(end, Describe(id, end) + " (while stopping)");
       }
@@ -117,6 +121,8 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
 
 void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now,
                            Actions* actions) {
+  // Server 0 ends with 75 by decision: the job was stopped, or it has given up. A new server 0
+  // would go on against that decision.
   if (IsHopeless(end) || (id == kServer0 && IsUnavailable(end))) {
     return Fail(id, end, "", now, actions);
   }
@@ -124,7 +130,7 @@ void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs no
   if (checkpoint_ > process.checkpoint_at_end) process.restarts = 0;
   process.checkpoint_at_end = checkpoint_;
   if (process.restarts < settings_.max_restarts) {
-    const int doublings = std::min(process.restarts, 20);
+    const int doublings = std::min(process.restarts, 20);  // the shift must not overflow
     const TimeUs pause =
         std::min(settings_.first_pause_us << doublings, settings_.longest_pause_us);
     ++process.restarts;
@@ -137,6 +143,7 @@ void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs no
                                  ? ""
                                  : " (after " + std::to_string(process.restarts) +
                                        (process.restarts == 1 ? " restart)" : " restarts)");
+  // The other workers take the partitions of one that is gone; nobody takes a server's chunks.
   if (id.role == ProcessId::Role::kWorker && WorkerIsLeft()) {
     warnings_.push_back(Describe(id, end) + remark);
   } else {
@@ -189,6 +196,8 @@ void Supervisor::BeginToStop(TimeUs now, Actions* actions) {
   phase_ = Phase::kStopping;
   deadline_ = now + settings_.grace_us;
   CancelRestarts();
+  // Server 0 saves with the help of all others, so they must not get the signal, too. Without a
+  // server 0 nobody can save.
   if (IsRunning(kServer0)) {
     actions->push_back({SupervisorAction::Kind::kSignal, kServer0, SIGTERM});
   } else {
@@ -205,11 +214,14 @@ Supervisor::Actions Supervisor::OnTime(TimeUs now) {
     }
   }
   if (!deadline_ || now < *deadline_) return actions;
+  // A running job has a deadline only after its last worker has ended (OnEnd).
   if (phase_ == Phase::kRunning) {
     all_left_ = true;
     BeginToStop(now, &actions);
     return actions;
   }
+  // After the end of server 0 the others are asked once before they are killed: they may be waiting
+  // for a server that is gone.
   const bool left = phase_ == Phase::kLeaving ||
                     (phase_ == Phase::kStopping && processes_.at(kServer0).state == State::kEnded);
   if (left && !others_were_signalled_) {
@@ -240,6 +252,7 @@ bool Supervisor::over() const {
 Outcome Supervisor::outcome() const {
   CHECK(over());
   Outcome outcome;
+  // A request to stop that came too late stops nothing: a job that is done stays done.
   const bool done = processes_.at(kServer0).end.ok();
   if (cause_) {
     outcome = *cause_;
