@@ -38,6 +38,13 @@ KeyValue TakeLine(std::string_view* text) {
   return {line.substr(0, equals), line.substr(equals + 3)};
 }
 
+bool HasKey(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    if (TakeLine(&text).key == key) return true;
+  }
+  return false;
+}
+
 // The present name of a text's key.
 std::string_view KeyNow(std::string_view key) {
   const Option* const option = OptionTable::Shared().Find(key);
@@ -96,6 +103,8 @@ uint64_t ExperimentHash(const Experiment& experiment) {
 std::string HashText(const Experiment& experiment) { return HexDigits(ExperimentHash(experiment)); }
 
 std::string FirstDifference(std::string_view here, std::string_view there) {
+  constexpr char kVersions[] = " (are both sides the same version of kumo?)";
+  const std::string_view all_here = here, all_there = there;
   while (!here.empty() || !there.empty()) {
     const std::string_view ours = here.substr(0, here.find('\n'));
     const std::string_view theirs = there.substr(0, there.find('\n'));
@@ -105,8 +114,14 @@ std::string FirstDifference(std::string_view here, std::string_view there) {
       return Shown(KeyNow(a.key)) + " is " + Shown(a.value) + " here and " + Shown(b.value) +
              " there";
     }
-    return "the settings differ: '" + Shown(ours) + "' here, '" + Shown(theirs) +
-           "' there (are both sides the same version of kumo?)";
+    if (!a.key.empty() && !HasKey(all_there, a.key)) {
+      return Shown(KeyNow(a.key)) + " is a setting here, but not there" + kVersions;
+    }
+    if (!b.key.empty() && !HasKey(all_here, b.key)) {
+      return Shown(KeyNow(b.key)) + " is a setting there, but not here" + kVersions;
+    }
+    return "the settings differ: '" + Shown(ours) + "' here, '" + Shown(theirs) + "' there" +
+           kVersions;
   }
   return "";
 }

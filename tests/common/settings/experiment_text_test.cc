@@ -116,6 +116,20 @@ TEST(FirstDifference, NamesTheKeyAndBothValues) {
             "job.name is empty here and x there");
 }
 
+// As two releases have them.
+TEST(FirstDifference, NamesASettingThatOneSideDoesNotHave) {
+  const std::string here = ExperimentText(Experiment());
+  std::string there = here;
+  const size_t begin = there.find("data.resize = ");
+  there.erase(begin, there.find('\n', begin) + 1 - begin);
+  EXPECT_EQ(FirstDifference(here, there),
+            "data.resize is a setting here, but not there (are both sides the same version of "
+            "kumo?)");
+  EXPECT_EQ(FirstDifference(there, here),
+            "data.resize is a setting there, but not here (are both sides the same version of "
+            "kumo?)");
+}
+
 TEST(FirstDifference, WhateverAPeerSendsTheAnswerIsOneShortPrintableLine) {
   const std::string here = ExperimentText(Experiment());
   for (const std::string& there :
