@@ -63,9 +63,7 @@ std::string Launcher::TerminationLog(const ProcessId& id) const {
 }
 
 std::string Launcher::IdleMark(const ProcessId& id) const {
-  // On another host the file would be out of sight.
-  const bool watched = plan_.environment.contains(id) && !plan_.hosts.contains(id);
-  return watched ? AbsoluteFile(id.Name() + ".idle") : "";
+  return plan_.environment.contains(id) ? AbsoluteFile(id.Name() + ".idle") : "";
 }
 
 Outcome Launcher::Run() {

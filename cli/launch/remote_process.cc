@@ -17,6 +17,7 @@
 #include "cli/launch/child_process.h"
 #include "common/base/file.h"
 #include "common/base/shell_word.h"
+#include "common/settings/worker_program.h"
 
 namespace kumo {
 namespace {
@@ -132,7 +133,43 @@ Result<remote::Start> ReadStart(int fd) {
   return start;
 }
 
-Result<pid_t> StartHere(const remote::Start& start) {
+// The idle mark that the Start's environment names, a file on the near side's host; "": none.
+std::string IdleMarkOf(const remote::Start& start) {
+  const std::string name = std::string(kIdleMark) + "=";
+  for (const std::string& entry : start.environment()) {
+    if (entry.starts_with(name)) return entry.substr(name.size());
+  }
+  return "";
+}
+
+// The program's idle mark on this host. Without a folder for it the program counts as taking part.
+class IdleMarkHere {
+ public:
+  explicit IdleMarkHere(bool wanted) {
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+    std::string file = folder / "kumo-idle-XXXXXX";
+    const int fd = wanted ? mkstemp(file.data()) : -1;
+    if (fd < 0) return;
+    close(fd);
+    file_ = file;
+  }
+  ~IdleMarkHere() { RemoveIdleMark(file_); }
+  IdleMarkHere(const IdleMarkHere&) = delete;
+  IdleMarkHere& operator=(const IdleMarkHere&) = delete;
+
+  const std::string& file() const { return file_; }
+  // The far side's exit code for the program's.
+  int EndOf(int code) const {
+    if (code == kTookNoPart) return static_cast<int>(ExitCode::kCrashed);
+    return code == 0 && access(file_.c_str(), F_OK) == 0 ? kTookNoPart : code;
+  }
+
+ private:
+  std::string file_;
+};
+
+Result<pid_t> StartHere(const remote::Start& start, const IdleMarkHere& idle_mark) {
   if (chdir(start.directory().c_str()) != 0) {
     return FailedPrecondition("the folder " + start.directory() + ": " + std::strerror(errno) +
                               "; every host needs the same folders as the launching host");
@@ -144,6 +181,7 @@ Result<pid_t> StartHere(const remote::Start& start) {
     if (equals == std::string::npos) continue;
     spec.environment.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
   }
+  spec.environment.emplace_back(kIdleMark, idle_mark.file());
   const Result<pid_t> pid = StartChild(spec);
   return pid.ok() ? pid : FailedPrecondition(pid.status().message());
 }
@@ -180,6 +218,8 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
     }
   }
   close(fds[1]);
+  if (*code == kTookNoPart) return 0;
+  RemoveIdleMark(IdleMarkOf(start));
   if (*code != kNobodyThere) return *code;
   const std::string words = log.made() ? ExitReasonOf(log.path(), "", 0) : "";
   return Unavailable("the host " + host.host + " cannot be reached, or the connection was lost: " +
@@ -190,7 +230,8 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
 
 Result<int> ServeRemote(int input_fd, StopSource* signals) {
   KUMO_ASSIGN_OR_RETURN(const remote::Start start, ReadStart(input_fd));
-  KUMO_ASSIGN_OR_RETURN(const pid_t pid, StartHere(start));
+  const IdleMarkHere idle_mark(!IdleMarkOf(start).empty());
+  KUMO_ASSIGN_OR_RETURN(const pid_t pid, StartHere(start, idle_mark));
   // Silence while this machine slept, or was paused, says nothing.
   const RunningClock clock;
   constexpr int kLongestWaitMs = 1000;  // less than RunningClock::kLongestGap
@@ -199,7 +240,7 @@ Result<int> ServeRemote(int input_fd, StopSource* signals) {
   for (;;) {
     pollfd readable[2] = {{input_fd, POLLIN, 0}, {signals->fd(), POLLIN, 0}};
     poll(readable, 2, std::min(AliveIntervalMs(start), kLongestWaitMs));
-    if (const std::optional<int> code = ExitOf(pid)) return *code;
+    if (const std::optional<int> code = ExitOf(pid)) return idle_mark.EndOf(*code);
     bool gone = clock.NowUs() - heard > silence;
     uint8_t byte = 0;
     if (readable[0].revents != 0) {

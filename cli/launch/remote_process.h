@@ -10,7 +10,9 @@
 // heartbeat. The far side kills the program at the end of the stream, or after Start.silence_s
 // without data: the network may have failed, and the program may already run elsewhere. Stdout and
 // stderr are the program's own. The far side ends with the program's exit code, or 128 + the signal
-// that killed it; ssh passes that on, and ends with 255 for its own failures.
+// that killed it; ssh passes that on, and ends with 255 for its own failures. If the Start's
+// environment has an idle mark (common/settings/worker_program.h), the far side gives the program
+// one on its own host, and ends with kTookNoPart if the program ends well and the mark is there.
 //
 // Functions; each is the main loop of its process, on the main thread.
 #pragma once
@@ -27,6 +29,7 @@ namespace kumo {
 
 inline constexpr double kLongestSilenceS = 3600;
 inline constexpr int kNobodyThere = 255;  // ssh's own failures
+inline constexpr int kTookNoPart = 254;
 
 struct RemoteHost {
   std::string host;              // "me@beta"
@@ -35,11 +38,12 @@ struct RemoteHost {
 };
 
 // Near side: runs the program to its end, passing signals on. Returns its exit code, or 128 + the
-// signal that killed it. Unavailable, with ssh's message, if the host cannot be reached or the
-// connection is lost; the errors of starting ssh.
+// signal that killed it; removes the idle mark if the program took part. Unavailable, with ssh's
+// message, if the host cannot be reached or the connection is lost; the errors of starting ssh.
 Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSource* signals);
 
-// Far side: input_fd is the stream from the near side. Returns the same as RunOnHost.
+// Far side: input_fd is the stream from the near side. Returns the same as RunOnHost, or
+// kTookNoPart.
 // InvalidArgument for an invalid stream, FailedPrecondition if the program cannot be started;
 // Unavailable if the near side is gone.
 Result<int> ServeRemote(int input_fd, StopSource* signals);

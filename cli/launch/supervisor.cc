@@ -31,6 +31,11 @@ int CodeOf(const ProcessEnd& end) {
   return end.signal != 0 ? static_cast<int>(ExitCode::kCrashed) : end.code;
 }
 
+// "worker-1 on beta".
+std::string NameWithHost(const ProcessId& process, const ProcessEnd& end) {
+  return end.host.empty() ? process.Name() : process.Name() + " on " + end.host;
+}
+
 Outcome FailureOf(const ProcessEnd& end, std::string words) {
   Outcome outcome;
   outcome.code = CodeOf(end);
@@ -38,10 +43,10 @@ Outcome FailureOf(const ProcessEnd& end, std::string words) {
   return outcome;
 }
 
-Outcome IdleOutcome(const ProcessId& id) {
+Outcome IdleOutcome(const ProcessId& id, const ProcessEnd& end) {
   Outcome outcome;
   outcome.code = static_cast<int>(ExitCode::kBadConfiguration);
-  outcome.words = id.Name() +
+  outcome.words = NameWithHost(id, end) +
                   " ended without having taken part in the job; does the program of worker.command "
                   "make a kumo.Worker, and go through its blocks() until the job is complete?";
   return outcome;
@@ -84,7 +89,7 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
       } else if (!end.ok()) {
         OnFailure(id, end, now, &actions);
       } else if (!end.took_part) {
-        BeginToFail(IdleOutcome(id), now, &actions);
+        BeginToFail(IdleOutcome(id, end), now, &actions);
       }
       if (phase_ == Phase::kRunning && AllWorkersHaveEnded()) deadline_ = now + settings_.leave_us;
       break;
@@ -329,8 +334,7 @@ std::string ProcessId::Name() const {
 }
 
 std::string Describe(const ProcessId& process, const ProcessEnd& end) {
-  std::string text = process.Name();
-  if (!end.host.empty()) text += " on " + end.host;
+  std::string text = NameWithHost(process, end);
   if (end.signal != 0) {
     text += std::string(" was killed by ") + SignalName(end.signal) + " (signal " +
             std::to_string(end.signal) + ")";

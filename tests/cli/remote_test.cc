@@ -65,6 +65,27 @@ TEST_F(RemoteTest, ItsEnvironmentHasWhatIsKumosAndItsFolderIsThisOne) {
             folder_ + " " + std::filesystem::current_path().string() + "\n");
 }
 
+// A program of worker.command has an idle mark, which the other host's files cannot show here.
+TEST_F(RemoteTest, WhetherAProgramTookPartIsSeenHere) {
+  const auto ended_of = [&](const std::string& lines) {
+    std::ofstream(Path("mark")).flush();
+    Program("program", "echo $KUMO_IDLE_MARK > $KUMO_FAKE_DIR/there\n" + lines);
+    setenv("KUMO_IDLE_MARK", Path("mark").c_str(), 1);
+    const int code = RunRemote({Path("program")}).code;
+    unsetenv("KUMO_IDLE_MARK");
+    return code;
+  };
+  EXPECT_EQ(ended_of("exit 0\n"), 0);
+  EXPECT_TRUE(std::filesystem::exists(Path("mark")));
+  EXPECT_EQ(ended_of("rm $KUMO_IDLE_MARK\n"), 0);
+  EXPECT_FALSE(std::filesystem::exists(Path("mark")));
+  EXPECT_EQ(ended_of("exit 78\n"), 78);
+  EXPECT_EQ(ended_of("exit 254\n"), 1);  // not what the other end says of a program
+  const std::string there = Read("there");
+  EXPECT_NE(there, Path("mark") + "\n");
+  EXPECT_FALSE(std::filesystem::exists(there.substr(0, there.size() - 1)));
+}
+
 TEST_F(RemoteTest, SignalsGoThere) {
   Program("program",
           "trap 'echo told; exit 75' TERM\necho $$ > $KUMO_FAKE_DIR/pid\n"

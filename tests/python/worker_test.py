@@ -117,6 +117,21 @@ class NumpyTest(JobTest):
         self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
         self.assertIn("no-such-python is in no folder of PATH", launched.stdout + launched.stderr)
 
+    def test_a_script_on_another_host_that_takes_no_part_ends_the_job(self):
+        """With a stand-in for ssh, which runs its command on this machine."""
+        job = self.numpy_job()
+        ssh = job.folder / "ssh"
+        ssh.write_text('#!/bin/sh\nfor command; do :; done\nexec sh -c "$command"\n')
+        ssh.chmod(0o755)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        on_host = ["--workers", "1", "--hosts", "127.0.0.1", "--ssh", str(ssh), "--port", str(port),
+                   "--set", "cluster.insecure=true"]
+        launched = job.launch(*on_host, CASE="idle")
+        self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
+        self.assertIn("worker-0 on 127.0.0.1 ended without having taken part in the job", launched.stderr)
+        self.ends(0, job.launch(*on_host, CASE=""))
+
     def test_kumo_worker_becomes_the_program_and_leaves_it_when_told_to(self):
         """As in a pod: a server and a worker with a page, which are started one by one."""
         job = self.numpy_job()
