@@ -129,14 +129,14 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
   return contribution;
 }
 
-void RoundMath::Close(const Chunk& chunk, ChunkWork* work, Version* current,
+void RoundMath::Close(const Chunk& chunk, const Version& base, ChunkWork* work, Version* current,
                       Version* previous) const {
   const RoundPlan round = plan_.Round(work->round);
   if (!JobPlan::TakesPart(round, chunk)) {
     Share(round, chunk, work, current);
   } else {
     const RoundPlan span = plan_.SpanOf(round, chunk);
-    Step(span, span.first_sample + span.samples.size(), chunk, work, current, previous);
+    Step(span, span.first_sample + span.samples.size(), chunk, base, work, current, previous);
   }
 }
 
@@ -149,7 +149,7 @@ void RoundMath::Apply(const Chunk& chunk, int64_t round, const Arrival& arrival,
     return;
   }
   of.step = arrival.step;
-  Step(of, plan_.SamplesAt(round + 1), chunk, work, current, previous);
+  Step(of, plan_.SamplesAt(round + 1), chunk, *current, work, current, previous);
   if (corrects_staleness_ && arrival.since > partitions()) {
     work->info.learning_rate *=
         static_cast<float>(partitions()) / static_cast<float>(arrival.since);
@@ -163,8 +163,11 @@ void RoundMath::Share(const RoundPlan& round, const Chunk& chunk, ChunkWork* wor
   current->slots.clear();
 }
 
-void RoundMath::Step(const RoundPlan& round, int64_t trained, const Chunk& chunk, ChunkWork* work,
-                     Version* current, Version* previous) const {
+// Contributions to statistics are ways from `base` to running means. With a delay, `current` minus
+// such a way is no mean: it would overshoot, and variances become negative.
+void RoundMath::Step(const RoundPlan& round, int64_t trained, const Chunk& chunk,
+                     const Version& base, ChunkWork* work, Version* current,
+                     Version* previous) const {
   work->rule = RuleFor(round, chunk.segment);
   work->info.samples = round.samples.size();
   if (round.local_steps) {
@@ -197,6 +200,10 @@ void RoundMath::Step(const RoundPlan& round, int64_t trained, const Chunk& chunk
   const bool differences = work->pull_codec != nullptr && policy_.pulls_differences();
   work->next = NextArrays(*work->rule, round.step, differences, current, previous);
   work->current = *current;
+  if (chunk.segment == Segment::kStatistics) {
+    work->current.start = base.start;
+    if (!work->rule->keeps_weights_apart()) work->current.weights = base.start;
+  }
   work->stream = stream_;
 }
 

@@ -41,11 +41,13 @@ class RoundMath {
   // InvalidArgument if samples, codec, length or elements do not fit the round.
   Result<CodedContribution> Contribution(const Chunk& chunk, const Message& push) const;
   // Completes the work that has all contributions of its round, so that it makes the next version.
+  // base: the version that they were computed from, maybe `current`.
   // If the chunk takes no part in the round, the next version shares all arrays with `current`, and
   // nothing is computed.
   // Otherwise takes the slots of `current`, and takes `previous` apart: its arrays become those of
   // the next version unless another holder still reads them. Requires that `current` exists.
-  void Close(const Chunk& chunk, ChunkWork* work, Version* current, Version* previous) const;
+  void Close(const Chunk& chunk, const Version& base, ChunkWork* work, Version* current,
+             Version* previous) const;
   // Completes the work that applies one contribution on arrival, to a round, or none: then the next
   // weights share all arrays with `current`. Otherwise as Close.
   struct Arrival {
@@ -66,8 +68,9 @@ class RoundMath {
   // The next version has the numbers of `current`.
   void Share(const RoundPlan& round, const Chunk& chunk, ChunkWork* work, Version* current) const;
   // `round`: whose samples the contributions are of. trained: samples of the job up to its end.
-  void Step(const RoundPlan& round, int64_t trained, const Chunk& chunk, ChunkWork* work,
-            Version* current, Version* previous) const;
+  // base: as of Close.
+  void Step(const RoundPlan& round, int64_t trained, const Chunk& chunk, const Version& base,
+            ChunkWork* work, Version* current, Version* previous) const;
   const std::shared_ptr<const Rule>& RuleFor(const RoundPlan& round, Segment segment) const;
 
   JobPlan plan_;

@@ -180,7 +180,8 @@ std::shared_ptr<ChunkWork> ShardChunk::NextWork(bool freeze) {
   for (auto version = versions_.begin(); version != kept; version = versions_.erase(version)) {
     if (version->first < version_) ends = std::move(version->second);
   }
-  math_->Close(chunk_, work.get(), &versions_.at(version_), &ends);
+  const Version& base = versions_.at(math_->plan().BaseOf(version_));
+  math_->Close(chunk_, base, work.get(), &versions_.at(version_), &ends);
   work->info.weight = round.weight();
   work->freeze = freeze || round.saves();
   return work;

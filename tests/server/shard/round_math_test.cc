@@ -36,7 +36,7 @@ ChunkWork Closed(const Job& job, Segment segment, int64_t round) {
   (*current.slots[0])[0] = 7;
   ChunkWork work;
   work.round = round;
-  MathOf(job).value().Close(chunk, &work, &current, &previous);
+  MathOf(job).value().Close(chunk, current, &work, &current, &previous);
   return work;
 }
 
@@ -124,7 +124,7 @@ TEST(RoundMath, AFrozenChunkKeepsItsArraysAndTakesNoPayload) {
     work.round = 2;
     work.elements = chunk.range.size();
     work.freeze = true;
-    math.Close(chunk, &work, &current, &previous);
+    math.Close(chunk, current, &work, &current, &previous);
     ASSERT_TRUE(work.closes());
     work.Run();
     EXPECT_EQ(work.next.start, current.start);
@@ -143,7 +143,7 @@ TEST(RoundMath, TheGradientRuleStepsAChunkWithItsFactors) {
   Version current, previous;
   current.start = current.weights = MakeArray(chunk.range.size());
   ChunkWork work;
-  math.Close(chunk, &work, &current, &previous);
+  math.Close(chunk, current, &work, &current, &previous);
   EXPECT_EQ(work.info.factors, chunk.factors);
 }
 

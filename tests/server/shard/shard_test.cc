@@ -508,6 +508,53 @@ Message RandomMessage(const Job& job, const ShardMap& map, Rng* rng) {
   return message;
 }
 
+// Each partition's statistics are a running mean of those of its minibatch, begun at the version
+// that it trains from. With a delay that is an older one; what is made of them must be a mean
+// still.
+TEST(Shard, StatisticsStayBetweenTheirStartAndWhatTheyAreOf) {
+  constexpr float kOfMinibatches = 0.01f, kMomentum = 0.5f;
+  for (const double average_samples : {0.0, 12.0}) {
+    for (const int delay : {0, 1, 3, 8}) {
+      Job job = test::DelayedJob(delay);
+      job.experiment.job.epochs = 8;
+      job.experiment.evaluation.average_samples = average_samples;
+      Shards shards(job, 1);
+      const Range range = job.spec.layout.segment(Segment::kStatistics);
+      for (const Chunk& chunk : shards.map().chunks()) {
+        Message message = InitialiseMessage(chunk, 1);
+        message.payload = PackFloats(std::vector<float>(chunk.range.size(), 1.0f));
+        ASSERT_TRUE(shards.Send(message).ok());
+      }
+      const JobPlan plan = job.plan();
+      for (int64_t round = 0; round < plan.rounds(); ++round) {
+        const std::vector<float> base = shards.Pull(plan.BaseOf(round), wire::START);
+        for (int p = 0; p < job.experiment.sync.partitions; ++p) {
+          for (const Chunk& chunk : shards.map().chunks()) {
+            Message push = PushMessage(job, chunk, round, p);
+            if (chunk.segment == Segment::kStatistics && !push.payload.bytes.empty()) {
+              std::vector<float> way;
+              for (int64_t i = range.begin; i < range.end; ++i) {
+                way.push_back(kMomentum * (base[i] - kOfMinibatches));
+              }
+              push.payload = PackFloats(way);
+            }
+            ASSERT_TRUE(shards.Send(push).ok());
+          }
+        }
+        shards.Compute();
+        for (const wire::Vector vector : {wire::START, wire::WEIGHTS}) {
+          const std::vector<float> all = shards.Pull(round + 1, vector);
+          for (int64_t i = range.begin; i < range.end; ++i) {
+            ASSERT_GE(all[i], 0.99f * kOfMinibatches) << delay << " at version " << round + 1;
+            ASSERT_LE(all[i], 1.0f) << delay << " at version " << round + 1;
+          }
+        }
+      }
+      EXPECT_LT(shards.Pull(plan.rounds(), wire::WEIGHTS)[range.begin], 0.5f);
+    }
+  }
+}
+
 TEST(Shard, RandomMessagesNeitherCrashItNorStopTheRounds) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
