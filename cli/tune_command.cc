@@ -280,7 +280,13 @@ void PrintText(const CliEnvironment& environment, const Arguments& arguments,
                          " from host to host; " + count(load.workers, "worker") + ", " +
                          count(load.servers, "server") +
                          (load.beside ? " on the workers' hosts" : " on other hosts") + ", " +
-                         count(load.partitions, "partition") + "\n\n");
+                         count(load.partitions, "partition") + "\n");
+  if (load.workers > load.partitions) {
+    Print(environment, "note      " + count(load.workers - load.partitions, "worker") +
+                           " would be idle; sync.partitions = " + std::to_string(load.workers) +
+                           " gives each one a partition\n");
+  }
+  Print(environment, "\n");
   const std::vector<TextColumn> header = {{"mode", false},   {"block"},    {"overlap"},
                                           {"codec", false},  {"round, s"}, {"samples/s"},
                                           {"utilisation, %"}};

@@ -51,17 +51,28 @@ RoundTime PredictRound(const RoundLoad& load, const RoundSpeed& speed,
   time.compute_s = partitions * load.steps * speed.step_s;
   time.coding_s = partitions * speed.encode_s + speed.install_s;
 
-  // Bytes through the busiest link in its busier direction, and its connections.
+  // Bytes through the busiest link in its busier direction, and its connections. Workers without a
+  // partition pull nothing. On a server's host the worker with the most partitions sends most, and
+  // the one with the fewest leaves most for the others to send.
+  const double pullers = std::clamp(load.partitions, 1, std::max(1, load.workers));
+  const double fewest = load.partitions / std::max(1, load.workers);
   double bytes = 0;
   double connections = 1;
   if (load.beside) {
-    bytes = partitions * load.push_bytes * (servers - 1) / servers +
-            (workers - 1) * load.pull_bytes / servers;
+    const double elsewhere = (servers - 1) / servers;
+    const double out =
+        partitions * load.push_bytes * elsewhere + (pullers - 1) * load.pull_bytes / servers;
+    const double in =
+        (load.partitions - fewest) * load.push_bytes / servers + load.pull_bytes * elsewhere;
+    bytes = std::max(out, in);
+    if (servers < workers) {
+      bytes = std::max({bytes, partitions * load.push_bytes, load.pull_bytes});
+    }
     connections = std::max(1.0, servers - 1);
   } else {
     bytes = std::max({partitions * load.push_bytes, load.pull_bytes,
                       load.partitions * load.push_bytes / servers,
-                      workers * load.pull_bytes / servers});
+                      pullers * load.pull_bytes / servers});
     connections = std::max(workers, servers);
   }
   double transfer_s = 0;

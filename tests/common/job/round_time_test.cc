@@ -4,12 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include "common/codec/codec.h"
+
 namespace kumo {
 namespace {
 
 constexpr double kParameters = 30'800'000;
 constexpr double kOneBit = kParameters * 1.125 / 8;
-constexpr double kTopk = kParameters * .0164 * 16 / 8;  // 1.6 %: 12 bits of place, 4 of value
 
 RoundLoad FourHosts(double bytes, int steps, int overlap = 0) {
   return {.workers = 4,
@@ -56,6 +57,8 @@ TEST(RoundTime, AgreesWithMeasuredRoundsOf1bit) {
 TEST(RoundTime, AgreesWithMeasuredRoundsOfTopk) {
   const RoundSpeed speed{
       .step_s = .025, .encode_s = .07, .install_s = .03, .add_s = .1, .close_s = .4};
+  // 1.6 % of 4,096
+  const Codec& topk = CodecOf(CodecId::kTopk, {.kept = 66, .values = CodecId::kInt4});
   ExpectPredicted({{50, 32, 0, .5769},
                    {200, 32, 0, .6946},
                    {1000, 32, 0, .7097},
@@ -64,7 +67,7 @@ TEST(RoundTime, AgreesWithMeasuredRoundsOfTopk) {
                    {50, 32, 16, .7382},
                    {200, 32, 16, .8812},
                    {5000, 32, 16, .9104}},
-                  kTopk, speed);
+                  static_cast<double>(topk.EncodedBytes(static_cast<size_t>(kParameters))), speed);
 }
 
 // bench/tune.py: two hosts, 1.9 million parameters, real computation, 100 Mbit/s and 10 ms.
@@ -139,6 +142,22 @@ TEST(RoundTime, ServersOnHostsOfTheirOwnTakeEveryPush) {
   load.beside = false;
   EXPECT_NEAR(PredictRound(load, {}, network).exchange_s, TransferTime(4), 1e-9);
   load.servers = 4;
+  EXPECT_NEAR(PredictRound(load, {}, network).exchange_s, TransferTime(1), 1e-9);
+}
+
+TEST(RoundTime, FewServersOnTheWorkersHostsTakeMoreThanTheySend) {
+  const NetworkSpeed network{8e6, 0};
+  RoundLoad load = FourHosts(1e6, 1);
+  load.servers = 1;
+  load.partitions = 8;  // of the server's own host two
+  EXPECT_NEAR(PredictRound(load, {}, network).exchange_s, TransferTime(6), 1e-9);
+  load.workers = 8;
+  load.servers = 2;
+  load.partitions = 16;  // 14 halves, and half a version
+  EXPECT_NEAR(PredictRound(load, {}, network).exchange_s, TransferTime(7.5), 1e-9);
+  load.push_bytes = 100;
+  load.pull_bytes = 1e6;
+  load.partitions = 2;  // so that six workers pull nothing
   EXPECT_NEAR(PredictRound(load, {}, network).exchange_s, TransferTime(1), 1e-9);
 }
 
