@@ -27,6 +27,39 @@ Status CheckCount(int64_t metrics) {
                          std::to_string(MetricList::kMostMetrics));
 }
 
+// The indices of the sums that a metric is made of; none if they are out of range.
+std::vector<int> SumsOf(const Metric& metric) {
+  const auto may_be = [](int sum) { return sum >= 0 && sum <= 2 * MetricList::kMostSums; };
+  if (!may_be(metric.sum) || !may_be(metric.divisor)) return {};
+  std::vector<int> sums;
+  for (int c = 0; c < metric.classes; ++c) {
+    sums.push_back(metric.sum + c);
+    if (metric.has_divisor()) sums.push_back(metric.divisor + c);
+  }
+  return sums;
+}
+
+// Names of classes in figures: "cat", or "7" of a class without a name of its own.
+class ClassNames {
+ public:
+  explicit ClassNames(std::span<const std::string> names) : names_(names) {}
+  std::string Next(int32_t number) {
+    std::string name = NameOrNumber(names_, number, MetricList::kLongestName);
+    return used_.insert(name).second ? name : std::to_string(number);
+  }
+
+ private:
+  std::span<const std::string> names_;
+  std::set<std::string> used_;
+};
+
+// A class's ratio of kMeanOfRatios; none if it is one to 0.
+std::optional<double> RatioOf(const Metric& metric, int32_t number, const MetricSums& sums) {
+  const double divisor = sums.sums[metric.divisor + number];
+  if (divisor == 0) return std::nullopt;
+  return sums.sums[metric.sum + number] / divisor;
+}
+
 }  // namespace
 
 std::string FigureText(double figure) {
@@ -49,6 +82,8 @@ std::optional<double> FindFigure(std::span<const MetricFigure> figures, std::str
 
 Result<MetricList> MetricList::Make(std::vector<Metric> metrics) {
   KUMO_RETURN_IF_ERROR(CheckCount(std::ssize(metrics)));
+  const Status gaps =
+      InvalidArgument("the sums of the metrics are not numbered from 0 on, without gaps");
   std::set<std::string_view> names;
   std::set<int> sums;
   for (const Metric& metric : metrics) {
@@ -61,13 +96,22 @@ Result<MetricList> MetricList::Make(std::vector<Metric> metrics) {
     if (!names.insert(metric.name).second) {
       return InvalidArgument("metric " + metric.name + " is there twice");
     }
-    sums.insert(metric.sum);
-    if (metric.formula == MetricFormula::kRatio) sums.insert(metric.divisor);
+    const bool of_classes = metric.formula == MetricFormula::kMeanOfRatios;
+    if (metric.classes < 1 || metric.classes > (of_classes ? kMostClassFigures : 1)) {
+      return InvalidArgument("metric " + metric.name + " is over " +
+                             std::to_string(metric.classes) + " classes; there may be " +
+                             std::to_string(of_classes ? kMostClassFigures : 1));
+    }
+    const std::vector<int> own = SumsOf(metric);
+    if (own.empty()) return gaps;
+    sums.insert(own.begin(), own.end());
   }
   const auto count = static_cast<int>(sums.size());
-  if (count > 0 && (*sums.begin() != 0 || *sums.rbegin() != count - 1)) {
-    return InvalidArgument("the sums of the metrics are not numbered from 0 on, without gaps");
+  if (count > kMostSums) {
+    return InvalidArgument("the metrics have " + std::to_string(count) + " sums; there may be " +
+                           std::to_string(kMostSums));
   }
+  if (count > 0 && (*sums.begin() != 0 || *sums.rbegin() != count - 1)) return gaps;
   return MetricList(std::move(metrics), count);
 }
 
@@ -96,6 +140,7 @@ std::optional<PrecisionFormula> MetricList::PrecisionOf(const Metric& metric) {
     case MetricFormula::kShare:
     case MetricFormula::kExponentialOfMean:
     case MetricFormula::kRatio:
+    case MetricFormula::kMeanOfRatios:
       return std::nullopt;
   }
   return std::nullopt;
@@ -122,17 +167,22 @@ void MetricList::Settle(MetricSums* sums) const {
 std::vector<MetricFigure> MetricList::FiguresOfClasses(
     const MetricSums& sums, std::span<const std::string> class_names) const {
   std::vector<MetricFigure> figures;
-  const std::vector<int32_t> classes = sums.detections.Classes();
-  const auto metric =
-      std::ranges::find(metrics(), MetricFormula::kAveragePrecision, &Metric::formula);
-  if (metric == metrics().end() || std::ssize(classes) > kMostClassFigures) return figures;
-  std::set<std::string> used;
-  for (const int32_t number : classes) {
-    std::string name = NameOrNumber(class_names, number, kLongestName);
-    if (!used.insert(name).second) name = std::to_string(number);
-    figures.push_back(
-        {metric->name + "/" + name,
-         sums.detections.AveragePrecision(number, PrecisionFormula::kArea).value_or(0)});
+  const std::vector<int32_t> detected = sums.detections.Classes();
+  for (const Metric& metric : metrics()) {
+    ClassNames names(class_names);
+    if (metric.formula == MetricFormula::kAveragePrecision &&
+        std::ssize(detected) <= kMostClassFigures) {
+      for (const int32_t number : detected) {
+        figures.push_back(
+            {metric.name + "/" + names.Next(number),
+             sums.detections.AveragePrecision(number, PrecisionFormula::kArea).value_or(0)});
+      }
+    }
+    if (metric.formula != MetricFormula::kMeanOfRatios || !FigureOf(metric, sums)) continue;
+    for (int32_t number = 0; number < metric.classes; ++number) {
+      const std::optional<double> ratio = RatioOf(metric, number, sums);
+      if (ratio) figures.push_back({metric.name + "/" + names.Next(number), *ratio});
+    }
   }
   return figures;
 }
@@ -144,9 +194,22 @@ void MetricList::Unsettle(std::span<double> sums) const {
 }
 
 std::optional<double> MetricList::FigureOf(const Metric& metric, const MetricSums& sums) {
-  if (sums.samples <= 0 || metric.sum >= std::ssize(sums.sums)) return std::nullopt;
+  if (sums.samples <= 0) return std::nullopt;
+  for (const int sum : SumsOf(metric)) {
+    if (sum >= std::ssize(sums.sums)) return std::nullopt;
+  }
+  if (metric.formula == MetricFormula::kMeanOfRatios) {
+    double total = 0;
+    int counted = 0;
+    for (int32_t number = 0; number < metric.classes; ++number) {
+      const std::optional<double> ratio = RatioOf(metric, number, sums);
+      if (!ratio) continue;
+      total += *ratio;
+      ++counted;
+    }
+    return counted == 0 ? 0 : total / counted;
+  }
   if (metric.formula == MetricFormula::kRatio) {
-    if (metric.divisor >= std::ssize(sums.sums)) return std::nullopt;
     const double divisor = sums.sums[metric.divisor];
     return divisor == 0 ? 0 : sums.sums[metric.sum] / divisor;
   }
@@ -200,11 +263,11 @@ MetricSums MetricList::Translate(const MetricList& others, const MetricSums& sum
   for (const Metric& metric : metrics()) {
     const Metric* const other = others.Find(metric.name);
     if (other == nullptr || other->formula != metric.formula) continue;
-    const auto copy = [&](int from, int to) {
-      if (from < std::ssize(sums.sums)) translated.sums[to] = sums.sums[from];
-    };
-    copy(other->sum, metric.sum);
-    if (metric.formula == MetricFormula::kRatio) copy(other->divisor, metric.divisor);
+    const std::vector<int> from = SumsOf(*other), to = SumsOf(metric);
+    if (from.size() != to.size()) continue;  // of other classes
+    for (size_t i = 0; i < from.size(); ++i) {
+      if (from[i] < std::ssize(sums.sums)) translated.sums[to[i]] = sums.sums[from[i]];
+    }
   }
   return translated;
 }
@@ -218,7 +281,8 @@ Result<MetricList> ParseMetrics(const MetricMessages& messages) {
                              std::to_string(message.formula()) + ", which there is not");
     }
     metrics.push_back({message.name(), message.sum(), static_cast<MetricFormula>(message.formula()),
-                       message.more_is_better(), message.divisor()});
+                       message.more_is_better(), message.divisor(),
+                       message.has_classes() ? message.classes() : 1});
   }
   return MetricList::Make(std::move(metrics));
 }
@@ -232,6 +296,7 @@ void WriteMetrics(const MetricList& metrics, MetricMessages* messages) {
     message->set_formula(static_cast<checkpoint::Metric::Formula>(metric.formula));
     message->set_more_is_better(metric.more_is_better);
     message->set_divisor(metric.divisor);
+    if (metric.classes != 1) message->set_classes(metric.classes);
   }
 }
 

@@ -30,16 +30,23 @@ enum class MetricFormula {
   kElevenPointPrecision = checkpoint::Metric::ELEVEN_POINT_PRECISION,
   kAveragePrecision = checkpoint::Metric::AVERAGE_PRECISION,
   kCocoPrecision = checkpoint::Metric::COCO_PRECISION,
+  // Mean over classes of sum / another sum; over those whose other sum is not 0. The classes' sums
+  // follow each other.
+  kMeanOfRatios = checkpoint::Metric::MEAN_OF_RATIOS,
 };
 
 struct Metric {
   // Lower-case letters, digits and underscores, a letter first; not "none", which means no metric.
   std::string name;
-  int sum = 0;  // index of the sum; several metrics may share one
+  int sum = 0;  // index of the (first) sum; several metrics may share one
   MetricFormula formula = MetricFormula::kMean;
   bool more_is_better = false;
-  int divisor = 0;  // index of the sum that kRatio divides by
+  int divisor = 0;  // index of the (first) sum that kRatio and kMeanOfRatios divide by
+  int classes = 1;  // of kMeanOfRatios, up to kMostClassFigures; else 1
 
+  bool has_divisor() const {
+    return formula == MetricFormula::kRatio || formula == MetricFormula::kMeanOfRatios;
+  }
   bool operator==(const Metric&) const = default;
 };
 
@@ -60,12 +67,13 @@ std::optional<double> FindFigure(std::span<const MetricFigure> figures, std::str
 class MetricList {
  public:
   static constexpr int kMostMetrics = 16;
+  static constexpr int kMostSums = 1024;
   static constexpr int kLongestName = 32;
   static constexpr int kMostClassFigures = 500;  // names in them have at most kLongestName bytes
 
   MetricList() : MetricList(std::vector<Metric>(), 0) {}
-  // InvalidArgument names the metric if there are too many, if a name is invalid or repeated, or if
-  // the indices of sums have gaps.
+  // InvalidArgument names the metric if there are too many, or too many sums, if a name is invalid
+  // or repeated, or if the indices of sums have gaps.
   static Result<MetricList> Make(std::vector<Metric> metrics);
 
   const std::vector<Metric>& metrics() const { return *metrics_; }
@@ -83,9 +91,10 @@ class MetricList {
   // Sets the sums of precisions from the counts of detections, which go; to be called once all
   // parts of an evaluation were added.
   void Settle(MetricSums* sums) const;
-  // The average precision of each class with objects, from the counts of detections, if the list
-  // has a kAveragePrecision: "map/cat", or "map/7" of a class without a name of its own. None for
-  // more than kMostClassFigures classes. To be called before Settle.
+  // The figures of the classes that make up a mean over classes: the average precision of each
+  // class with objects, from the counts of detections (kAveragePrecision; none for more than
+  // kMostClassFigures classes), and the ratios of kMeanOfRatios. "map/cat", or "map/7" of a class
+  // without a name of its own. To be called before Settle.
   std::vector<MetricFigure> FiguresOfClasses(const MetricSums& sums,
                                              std::span<const std::string> class_names) const;
   // Marks the sums of precisions as unknown (NaN), until Settle.

@@ -195,7 +195,7 @@ constexpr FieldLimit kLimits[] = {
     {"HeldCheckpoints.checkpoints", kMostHeldCheckpoints},
     {"HeldCheckpoints.Checkpoint.files", kServers},
     {"checkpoint.Metric.name", 1, MetricList::kLongestName},
-    {"checkpoint.SampleSums.sums", MetricList::kMostMetrics},
+    {"checkpoint.SampleSums.sums", MetricList::kMostSums},
     {"checkpoint.SampleSums.detections", 1, kDetectionBytes},
     {"checkpoint.Progress.best_metric", 1, MetricList::kLongestName},
     {"checkpoint.Origin.checkpoint", 1, 4 * kName},

@@ -102,6 +102,7 @@ class ScenesTest(unittest.TestCase):
         pixels = sum(one["positions"] for one in shown["classes"])
         self.assertAlmostEqual(right / pixels, epochs[-1]["validation/main/accuracy"], places=6)
         self.assertTrue(0 < shown["mean_iou"] < 1)
+        self.assertAlmostEqual(shown["mean_iou"], epochs[-1]["validation/main/mean_iou"], places=6)
         # The same answers as files.
         images = self.folder / "data/scenes/validation/images"
         predict = ["predict", "unet1", "--input", images, "--masks"]

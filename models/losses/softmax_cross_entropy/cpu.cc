@@ -25,7 +25,8 @@ class SoftmaxCrossEntropy final : public LossOp {
         class_weights_(spec.class_weights),
         exponentials_(static_cast<size_t>(classes_)),
         top_(spec.top),
-        added_(static_cast<size_t>(spec.sums())) {}
+        added_(static_cast<size_t>(spec.means())),
+        overlaps_(spec.overlaps ? static_cast<size_t>(2 * classes_) : 0) {}
 
   void Run(int batch, const LossArrays& arrays, double* sums) override {
     const void* const scores = arrays.inputs[0];
@@ -50,6 +51,7 @@ class SoftmaxCrossEntropy final : public LossOp {
       if (ignored_ >= 0) TakeMeans(counted, sums);
     }
     TakeMeans(positions_, sums);
+    TakeOverlaps(sums + added_.size());
     if (grad_scores != nullptr) ZeroPadding(batch, Floats(grad_scores));
   }
 
@@ -65,6 +67,13 @@ class SoftmaxCrossEntropy final : public LossOp {
     for (size_t i = 0; i < added_.size(); ++i) {
       if (positions > 0) sums[i] += added_[i] / static_cast<double>(positions);
       added_[i] = 0;
+    }
+  }
+
+  void TakeOverlaps(double* sums) {
+    for (size_t i = 0; i < overlaps_.size(); ++i) {
+      sums[i] += static_cast<double>(overlaps_[i]);
+      overlaps_[i] = 0;
     }
   }
 
@@ -111,6 +120,7 @@ class SoftmaxCrossEntropy final : public LossOp {
         static_cast<double>(weight * (std::log(sum) - Wanted(score, stride, target, top)));
     added_[SoftmaxCrossEntropySpec::kCorrectSum] += best == label ? 1.0 : 0.0;
     if (!top_.empty()) AddTops(score, stride, label);
+    if (!overlaps_.empty()) AddOverlap(label, best);
     if (gradient == nullptr) return;
     mean *= weight;
     const float factor = mean / sum;
@@ -134,6 +144,14 @@ class SoftmaxCrossEntropy final : public LossOp {
     }
     for (size_t i = 0; i < top_.size(); ++i) {
       added_[SoftmaxCrossEntropySpec::kTopSum + i] += rank < top_[i] ? 1.0 : 0.0;
+    }
+  }
+  void AddOverlap(int64_t label, int64_t answer) {
+    ++overlaps_[classes_ + label];
+    if (answer == label) {
+      ++overlaps_[label];
+    } else {
+      ++overlaps_[classes_ + answer];
     }
   }
   // sum q (s - top)
@@ -168,7 +186,8 @@ class SoftmaxCrossEntropy final : public LossOp {
   std::vector<float> class_weights_;
   std::vector<float> exponentials_;  // of one position
   std::vector<int> top_;
-  std::vector<double> added_;  // since TakeMeans
+  std::vector<double> added_;      // since TakeMeans
+  std::vector<int64_t> overlaps_;  // since TakeOverlaps: of both, of either; empty: not wanted
 };
 
 }  // namespace

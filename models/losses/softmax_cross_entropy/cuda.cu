@@ -1,7 +1,8 @@
 // Softmax and cross-entropy in one pass: loss = log(sum exp(s - max)) - sum q (s - max), gradient =
 // (softmax - q) / batch times the loss scale, both times the weight of the label's class. q is
 // one-hot, or the label's shares, smoothed if the spec says so. Kernel: one warp for each position
-// of each sample. The sums stay on the device.
+// of each sample. Another one counts for each class where label and answer are the same. The sums
+// stay on the device.
 #include <cstdint>
 #include <memory>
 
@@ -23,6 +24,12 @@ struct LabelsOf {  // one of `numbers` and `shares` is null
   const float* class_weights;  // null: all are 1
   int ignored;                 // a label that counts nothing
   const int32_t* counted;      // positions of each sample that count; null: all
+};
+
+// What a position is and what it got; -1: an ignored one.
+struct Verdict {
+  int label;
+  int answer;
 };
 
 // The largest of the numbers that number_of(class) gives, and the first class that has it, in all
@@ -68,7 +75,7 @@ __device__ int RankOf(const T* scores, const ChannelsAt<T>& at, int classes, int
 template <typename T>
 __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks ranks, const T* scores,
                            LabelsOf labels, float weight, const LossScale* loss_scale,
-                           float* of_positions, T* grad_scores) {
+                           float* of_positions, Verdict* verdicts, T* grad_scores) {
   const int64_t rows = shape.batch * shape.plane;
   const int64_t row = FirstOfThread() / kWarp;
   const int lane = threadIdx.x % kWarp;
@@ -79,6 +86,7 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
     for (int i = lane; i < SoftmaxCrossEntropySpec::kTopSum + ranks.count; i += kWarp) {
       of_positions[i * rows + row] = 0;
     }
+    if (verdicts != nullptr && lane == 0) verdicts[row] = {-1, -1};
     for (int c = lane; grad_scores != nullptr && c < classes; c += kWarp) {
       Store(0.0f, grad_scores + at.At(c));
     }
@@ -128,6 +136,7 @@ __global__ void LossKernel(ActivationShape shape, float smoothing, TopRanks rank
     of_positions[SoftmaxCrossEntropySpec::kLossSum * rows + row] =
         of_class * (logf(sum) - (kept * of_label + dealt * of_all));
     of_positions[SoftmaxCrossEntropySpec::kCorrectSum * rows + row] = best == label ? 1.0f : 0.0f;
+    if (verdicts != nullptr) verdicts[row] = {label, best};
     for (int i = 0; i < ranks.count; ++i) {
       of_positions[(SoftmaxCrossEntropySpec::kTopSum + i) * rows + row] =
           rank < ranks.of[i] ? 1.0f : 0.0f;
@@ -168,18 +177,36 @@ __global__ void MeansKernel(int64_t batch, int64_t positions, const int32_t* cou
   of_samples[blockIdx.x] = count == 0 ? 0.0f : static_cast<float>(sum / count);
 }
 
-// Sets of_positions, [sums][batch x positions]: the terms that each position adds to the sums of
-// SoftmaxCrossEntropySpec. shape: classes x positions. grad_scores may be null.
+// Adds the counts of SoftmaxCrossEntropySpec::overlaps. A block for each class.
+__global__ void OverlapKernel(int64_t rows, const Verdict* verdicts, double* sums) {
+  const auto own = static_cast<int>(blockIdx.x);
+  double both = 0;
+  double either = 0;
+  for (int64_t row = threadIdx.x; row < rows; row += kThreads) {
+    const bool is = verdicts[row].label == own;
+    const bool got = verdicts[row].answer == own;
+    both += is && got ? 1 : 0;
+    either += is || got ? 1 : 0;
+  }
+  both = SumOfBlock(both);
+  either = SumOfBlock(either);
+  if (threadIdx.x != 0) return;
+  sums[own] += both;
+  sums[gridDim.x + own] += either;
+}
+
+// Sets of_positions, [means][batch x positions]: the terms that each position adds to the sums of
+// SoftmaxCrossEntropySpec. shape: classes x positions. verdicts and grad_scores may be null.
 cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& shape, float smoothing,
                                 const TopRanks& top, const void* scores, const LabelsOf& labels,
                                 float weight, const LossScale* loss_scale, float* of_positions,
-                                void* grad_scores) {
+                                Verdict* verdicts, void* grad_scores) {
   constexpr int kRows = kThreads / kWarp;
   return WithNumber(shape.precision, [&](auto number) {
     using T = decltype(number);
     return Queue(launch, LossKernel<T>, (shape.batch * shape.plane + kRows - 1) / kRows, shape,
                  smoothing, top, static_cast<const T*>(scores), labels, weight, loss_scale,
-                 of_positions, static_cast<T*>(grad_scores));
+                 of_positions, verdicts, static_cast<T*>(grad_scores));
   });
 }
 
@@ -188,12 +215,14 @@ class SoftmaxCrossEntropyOp final : public LossOp {
   SoftmaxCrossEntropyOp(Engine& engine, const SoftmaxCrossEntropySpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        of_positions_(engine, spec.sums() * max_batch * spec.scores.plane(),
+        of_positions_(engine, spec.means() * max_batch * spec.scores.plane(),
                       "what positions add to the sums"),
+        verdicts_(engine, spec.overlaps ? max_batch * spec.scores.plane() : 0,
+                  "what positions are and got"),
         class_weights_(engine, static_cast<int64_t>(spec.class_weights.size()),
                        "the class weights"),
         counted_(engine, ignores() ? max_batch : 0, "positions that count"),
-        of_samples_(engine, ignores() ? spec.sums() * max_batch : 0,
+        of_samples_(engine, ignores() ? spec.means() * max_batch : 0,
                     "what samples add to the sums") {
     for (const int top : spec.top) top_.of[top_.count++] = top;
     if (class_weights_.empty()) return;
@@ -216,15 +245,19 @@ class SoftmaxCrossEntropyOp final : public LossOp {
     KUMO_CUDA(engine_,
               SoftmaxCrossEntropy(launch, engine_.ShapeOf(spec_.scores, batch), spec_.smoothing,
                                   top_, scores, Labels(labels), spec_.weight, engine_.loss_scale(),
-                                  of_positions_.data(), grad_scores));
+                                  of_positions_.data(), verdicts_.data(), grad_scores));
+    if (spec_.overlaps) {
+      KUMO_CUDA(engine_, Queue(launch, OverlapKernel, spec_.scores.channels(), batch * positions,
+                               verdicts_.data(), sums + spec_.means()));
+    }
     if (!ignores()) {
       KUMO_CUDA(engine_,
-                AddLosses(launch, batch, positions, spec_.sums(), of_positions_.data(), sums));
+                AddLosses(launch, batch, positions, spec_.means(), of_positions_.data(), sums));
       return;
     }
-    KUMO_CUDA(engine_, Queue(launch, MeansKernel, int64_t{spec_.sums()} * batch, batch, positions,
+    KUMO_CUDA(engine_, Queue(launch, MeansKernel, int64_t{spec_.means()} * batch, batch, positions,
                              counted_.data(), of_positions_.data(), of_samples_.data()));
-    KUMO_CUDA(engine_, AddLosses(launch, batch, 1, spec_.sums(), of_samples_.data(), sums));
+    KUMO_CUDA(engine_, AddLosses(launch, batch, 1, spec_.means(), of_samples_.data(), sums));
   }
 
  private:
@@ -238,10 +271,11 @@ class SoftmaxCrossEntropyOp final : public LossOp {
   Engine& engine_;
   SoftmaxCrossEntropySpec spec_;
   TopRanks top_;
-  DeviceArray<float> of_positions_;   // [sums][batch x positions]
+  DeviceArray<float> of_positions_;   // [means][batch x positions]
+  DeviceArray<Verdict> verdicts_;     // [batch x positions]; null if they are not wanted
   DeviceArray<float> class_weights_;  // null if there are none
   DeviceArray<int32_t> counted_;      // by sample; null if no label is ignored
-  DeviceArray<float> of_samples_;     // [sums][batch]; likewise
+  DeviceArray<float> of_samples_;     // [means][batch]; likewise
 };
 
 }  // namespace

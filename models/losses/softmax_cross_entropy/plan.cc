@@ -84,6 +84,11 @@ Result<MetricList> MetricsOf(const SoftmaxCrossEntropySpec& spec, bool perplexit
     metrics.push_back(
         {"top" + std::to_string(top) + "_accuracy", sum++, MetricFormula::kShare, true});
   }
+  if (spec.overlaps) {
+    const auto classes = static_cast<int>(spec.scores.channels());
+    metrics.push_back({"mean_iou", spec.means(), MetricFormula::kMeanOfRatios, true,
+                       spec.means() + classes, classes});
+  }
   if (perplexity) {
     metrics.push_back({"perplexity", SoftmaxCrossEntropySpec::kLossSum,
                        MetricFormula::kExponentialOfMean, false});
@@ -104,6 +109,12 @@ Result<LossPlan> PlanSoftmaxCrossEntropy(const model::Layer& layer, std::span<co
   KUMO_ASSIGN_OR_RETURN(spec.class_weights, ClassWeightsOf(fields, scores.channels()));
   KUMO_ASSIGN_OR_RETURN(spec.ignored,
                         IgnoredLabel(fields.has_ignored_label(), fields.ignored_label()));
+  spec.overlaps = fields.mean_iou();
+  if (spec.overlaps && scores.channels() > MetricList::kMostClassFigures) {
+    return InvalidArgument("mean_iou is for up to " +
+                           std::to_string(MetricList::kMostClassFigures) + " classes, not " +
+                           std::to_string(scores.channels()));
+  }
   LossPlan plan = {{ClassesAtPositions(scores, spec.ignored)}, spec};
   KUMO_ASSIGN_OR_RETURN(plan.metrics, MetricsOf(spec, fields.perplexity()));
   plan.detail = LossDetail(spec);

@@ -22,7 +22,12 @@ struct SoftmaxCrossEntropySpec {
   // The k's of top-k hits, each with a sum of its own. Of two equal scores the earlier class's
   // counts as larger.
   std::vector<int> top = {};
-  int sums() const { return kTopSum + static_cast<int>(top.size()); }
+  // For each class, behind the means: positions that are of the class and got it, then, again for
+  // each class, those of which either holds.
+  bool overlaps = false;
+  // The sums over samples of means over positions.
+  int means() const { return kTopSum + static_cast<int>(top.size()); }
+  int sums() const { return means() + (overlaps ? 2 * static_cast<int>(scores.channels()) : 0); }
   float weight = 1;  // of the gradient, not of the sums
   // Labels are a share of each class (float32, in the order of the scores) and not the index of a
   // class. Metrics use the first class with the largest share as the label.

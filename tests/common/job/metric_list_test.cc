@@ -169,7 +169,51 @@ TEST(MetricListTest, EachClassWithObjectsHasAnAveragePrecision) {
   EXPECT_THAT(precisions.FiguresOfClasses(sums, names), testing::IsEmpty());
 }
 
+MetricList LossAndIou(int classes) {
+  return List({{"loss", 0, kMean, false},
+               {"mean_iou", 1, MetricFormula::kMeanOfRatios, true, 1 + classes, classes}});
+}
+
+TEST(MetricListTest, AMeanOfRatiosIsOverTheClassesThatOccur) {
+  const MetricList list = LossAndIou(3);
+  EXPECT_EQ(list.sums(), 7);
+  const MetricSums sums = Sums(2, {1, 6, 0, 3, 8, 0, 12});
+  EXPECT_EQ(list.FiguresOf(sums), (std::vector<MetricFigure>{{"loss", 0.5}, {"mean_iou", 0.5}}));
+  EXPECT_THAT(
+      list.FiguresOfClasses(sums, std::vector<std::string>{"road"}),
+      testing::ElementsAre(MetricFigure{"mean_iou/road", 0.75}, MetricFigure{"mean_iou/2", 0.25}));
+  EXPECT_EQ(FindFigure(list.FiguresOf(Sums(2, {1, 0, 0, 0, 0, 0, 0})), "mean_iou"), 0.0);
+  EXPECT_EQ(FindFigure(list.FiguresOf(Sums(2, {1, 6, 0, 3, 8, 0})), "mean_iou"), std::nullopt);
+  EXPECT_EQ(list.Translate(List({{"mean_iou", 0, MetricFormula::kMeanOfRatios, true, 3, 3}}),
+                           Sums(2, {6, 0, 3, 8, 0, 12}))
+                .sums[5],
+            0.0);
+  const MetricSums of_others = list.Translate(LossAndIou(2), Sums(2, {1, 6, 3, 8, 12}));
+  EXPECT_EQ(of_others.sums[0], 1.0);
+  EXPECT_TRUE(std::isnan(of_others.sums[1])) << "of two classes, which may be others";
+}
+
+TEST(MetricListTest, ClassesOutOfRangeAreRefused) {
+  const auto of = [](MetricFormula formula, int sum, int divisor, int classes) {
+    return Refusal({{"iou", sum, formula, true, divisor, classes}});
+  };
+  constexpr auto kRatios = MetricFormula::kMeanOfRatios;
+  EXPECT_EQ(of(kRatios, 0, 500, 500), "");
+  EXPECT_EQ(of(kRatios, 0, 501, 501), "metric iou is over 501 classes; there may be 500");
+  EXPECT_EQ(of(kRatios, 0, 0, 0), "metric iou is over 0 classes; there may be 500");
+  EXPECT_EQ(of(kRatios, 0, 2, -1), "metric iou is over -1 classes; there may be 500");
+  EXPECT_EQ(of(kMean, 0, 0, 2), "metric iou is over 2 classes; there may be 1");
+  EXPECT_THAT(of(kRatios, 0, std::numeric_limits<int>::max(), 3), testing::HasSubstr("gaps"));
+  EXPECT_EQ(Refusal({{"a", 0, kRatios, true, 500, 500}, {"b", 1000, kRatios, true, 1013, 13}}),
+            "the metrics have 1026 sums; there may be 1024");
+}
+
 TEST(MetricListTest, AListIsTheSameAfterATransfer) {
+  for (const MetricList& same : {LossAndIou(1), LossAndIou(5)}) {
+    checkpoint::Manifest manifest;
+    WriteMetrics(same, manifest.mutable_metrics());
+    EXPECT_EQ(ParseMetrics(manifest.metrics()).value(), same);
+  }
   const MetricList list = LossAccuracyPerplexity();
   checkpoint::Manifest manifest;
   WriteMetrics(list, manifest.mutable_metrics());

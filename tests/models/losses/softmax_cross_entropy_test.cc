@@ -323,7 +323,53 @@ TEST(SoftmaxCrossEntropyTest, LabelsAmongTheLargestScoresAreCountedAsSortingCoun
   }
 }
 
+// Of each class the positions that are of it and got it, and those of which either holds.
+TEST(SoftmaxCrossEntropyTest, OverlapsOfClassesAreCountedOverAllPositions) {
+  constexpr int kBatch = 19, kIgnored = 255;
+  const Shape shape = {6, 4, 5};
+  const int64_t classes = shape.channels(), plane = shape.plane();
+  Rng rng(23, RngPurpose::kTest);
+  const std::vector<float> scores = RandomNumbers(kBatch * shape.size(), &rng);
+  for (const int ignored : {-1, kIgnored}) {
+    const std::vector<int32_t> labels = SomeClasses(kBatch * plane, classes, ignored, &rng);
+    std::vector<double> expected(static_cast<size_t>(2 * classes));
+    for (int64_t i = 0; i < kBatch * plane; ++i) {
+      if (labels[i] == kIgnored) continue;
+      const auto score = [&](int64_t c) {
+        return scores[(i / plane * classes + c) * plane + i % plane];
+      };
+      int64_t answer = 0;
+      for (int64_t c = 1; c < classes; ++c) answer = score(c) > score(answer) ? c : answer;
+      for (int64_t c = 0; c < classes; ++c) {
+        const bool is = labels[i] == c, got = answer == c;
+        expected[c] += is && got ? 1 : 0;
+        expected[classes + c] += is || got ? 1 : 0;
+      }
+    }
+    for (const Setting& setting : Settings()) {
+      SoftmaxCrossEntropySpec spec = {shape, 0.0f, {2}};
+      spec.ignored = ignored;
+      const FoundLoss without = RunLoss(setting, spec, kBatch, scores, labels);
+      spec.overlaps = true;
+      const FoundLoss found = RunLoss(setting, spec, kBatch, scores, labels);
+      ASSERT_EQ(std::ssize(found.sums), 3 + 2 * classes);
+      EXPECT_EQ(std::vector(found.sums.begin(), found.sums.begin() + 3), without.sums);
+      EXPECT_EQ(found.gradient, without.gradient);
+      EXPECT_EQ(std::vector(found.sums.begin() + 3, found.sums.end()), expected) << setting.name;
+    }
+  }
+}
+
 TEST(SoftmaxCrossEntropyTest, ItsMetricsAreThoseThatItsFieldsAskFor) {
+  const auto iou_of = [](int classes) {
+    model::Layer layer;
+    layer.mutable_softmax_cross_entropy()->set_mean_iou(true);
+    return FindLossKind(model::Layer::kSoftmaxCrossEntropy)
+        ->plan(layer, std::vector<Shape>{{classes, 4}});
+  };
+  EXPECT_EQ(iou_of(500)->metrics.Names(), "loss, accuracy, mean_iou");
+  EXPECT_EQ(iou_of(500)->metrics.sums(), 2 + 2 * 500);
+  EXPECT_EQ(iou_of(501).status().message(), "mean_iou is for up to 500 classes, not 501");
   const auto plan_of = [](const std::vector<int>& tops, bool perplexity) {
     model::Layer layer;
     model::SoftmaxCrossEntropy& loss = *layer.mutable_softmax_cross_entropy();
