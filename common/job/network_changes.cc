@@ -52,45 +52,48 @@ SettingChange Change(const std::string& key, const std::string& then, const std:
   return {key, shown(then), shown(now)};
 }
 
-// Clears how tensors start, wherever that stands.
-void ClearInitialisers(google::protobuf::Message* message) {
+// Clears the fields for which `goes` holds, wherever they stand; of a message in a oneof its own
+// fields, so that what it stands for stays.
+void Clear(bool (*goes)(const google::protobuf::FieldDescriptor&),
+           google::protobuf::Message* message) {
   const google::protobuf::Reflection& reflection = *message->GetReflection();
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   reflection.ListFields(*message, &fields);
   for (const google::protobuf::FieldDescriptor* field : fields) {
-    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    if (field->message_type() == model::Initialiser::descriptor()) {
-      reflection.ClearField(message, field);
-    } else if (field->is_repeated()) {
-      for (int i = 0; i < reflection.FieldSize(*message, field); ++i) {
-        ClearInitialisers(reflection.MutableRepeatedMessage(message, field, i));
+    const bool is_message = field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE;
+    if (goes(*field)) {
+      if (is_message && field->real_containing_oneof() != nullptr) {
+        reflection.MutableMessage(message, field)->Clear();
+      } else {
+        reflection.ClearField(message, field);
       }
-    } else {
-      ClearInitialisers(reflection.MutableMessage(message, field));
+    } else if (is_message && field->is_repeated()) {
+      for (int i = 0; i < reflection.FieldSize(*message, field); ++i) {
+        Clear(goes, reflection.MutableRepeatedMessage(message, field, i));
+      }
+    } else if (is_message) {
+      Clear(goes, reflection.MutableMessage(message, field));
     }
   }
 }
 
-// The settings of a layer that affect a trained network.
-void ClearTraining(model::Layer* layer) {
-  layer->clear_loss_weight();
-  if (layer->has_dropout()) layer->mutable_dropout()->Clear();
-  if (layer->has_attention()) layer->mutable_attention()->clear_dropout();
-  if (layer->has_softmax_cross_entropy()) layer->mutable_softmax_cross_entropy()->Clear();
-  if (layer->has_binary_cross_entropy()) layer->mutable_binary_cross_entropy()->Clear();
-  if (layer->has_dice()) layer->mutable_dice()->Clear();
-  if (layer->has_mean_squared_error()) layer->mutable_mean_squared_error()->Clear();
-  if (layer->has_huber()) layer->mutable_huber()->Clear();
+// How tensors start.
+bool IsInitialiser(const google::protobuf::FieldDescriptor& field) {
+  return field.message_type() == model::Initialiser::descriptor();
+}
+
+bool IsOfTraining(const google::protobuf::FieldDescriptor& field) {
+  return field.options().GetExtension(model::training);
 }
 
 void KeepWhatCounts(NetworkUse use, model::Network* network) {
   network->clear_name();
   network->clear_outputs();
   if (use == NetworkUse::kJob) return;
-  ClearInitialisers(network);
+  Clear(IsInitialiser, network);
   if (use == NetworkUse::kTraining) return;
   ClearFactors(network);
-  for (model::Layer& layer : *network->mutable_layers()) ClearTraining(&layer);
+  Clear(IsOfTraining, network);
 }
 
 const model::Layer* Find(const model::Network& network, const std::string& name) {

@@ -72,6 +72,31 @@ TEST(NetworkChangesTest, WhatATrainedNetworkDoesNotDependOnDoesNotCount) {
                           HasSubstr("layer loss ")));
 }
 
+TEST(NetworkChangesTest, OfALayerOnlyTheFieldsOfTrainingDoNotCountForItsUse) {
+  const auto changes = [](const std::string& then, const std::string& now) {
+    const auto network = [](const std::string& kind) {
+      return std::string(kInput) + "layers { name: \"a\" " + kind + " }";
+    };
+    return Changes(network(then), network(now), NetworkUse::kUse);
+  };
+  EXPECT_THAT(
+      changes("multibox { classes: 3 }", "multibox { classes: 3 negatives: 2 threshold: 0.4 }"),
+      ElementsAre());
+  EXPECT_THAT(changes("multibox { classes: 3 maps { size: 30 } }",
+                      "multibox { classes: 3 maps { size: 31 } }"),
+              ElementsAre(HasSubstr("size: 31")));
+  EXPECT_THAT(changes("batch_normalisation {}", "batch_normalisation { momentum: 0.99 }"),
+              ElementsAre());
+  EXPECT_THAT(changes("batch_normalisation {}", "batch_normalisation { epsilon: 0.001 }"),
+              ElementsAre(HasSubstr("epsilon")));
+  EXPECT_THAT(changes("attention { heads: 2 dropout: 0.5 }", "attention { heads: 2 }"),
+              ElementsAre());
+  EXPECT_THAT(changes("attention { heads: 2 }", "attention { heads: 4 }"),
+              ElementsAre(HasSubstr("heads: 4")));
+  EXPECT_THAT(changes("huber { delta: 2 }", "mean_squared_error {}"),
+              ElementsAre(HasSubstr("huber")));
+}
+
 TEST(NetworkChangesTest, OfLongTextsWhatDiffersIsShown) {
   std::string inputs;
   for (int i = 0; i < 20; ++i) inputs += "inputs: \"layer" + std::to_string(i) + "\" ";

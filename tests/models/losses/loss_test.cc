@@ -145,6 +145,21 @@ class LossUnderTest {
   std::vector<DeviceArray<std::byte>> gradients_;
 };
 
+// Or a change of such a field would make a trained network unusable (common/job/network_changes.h).
+TEST(LossRegistryTest, EveryLossSaysWhichFieldsMatterInTrainingOnly) {
+  const auto of_training = [](const google::protobuf::FieldDescriptor& field) {
+    return field.options().GetExtension(model::training);
+  };
+  for (const LossKind& kind : LossKinds()) {
+    const auto& field = *model::Layer::descriptor()->FindFieldByNumber(kind.kind);
+    bool marked = of_training(field);
+    for (int i = 0; i < field.message_type()->field_count(); ++i) {
+      marked |= of_training(*field.message_type()->field(i));
+    }
+    EXPECT_TRUE(marked) << kind.name << ": [(training) = true] in proto/model.proto";
+  }
+}
+
 // Every entry of the list on random inputs: the slope is measured; and the gradient goes by the
 // weight, the sums do not.
 TEST(LossRegistryTest, EveryLossHasTheGradientOfItsMeanTimesItsWeight) {
