@@ -19,6 +19,7 @@
 #include "common/base/installation.h"
 #include "common/base/instruction_set.h"
 #include "common/base/json.h"
+#include "common/base/printable.h"
 #include "common/base/process/cpu_affinity.h"
 #include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
@@ -43,6 +44,7 @@
 #include "models/backend/devices.h"
 #include "worker/inference/evaluation.h"
 #include "worker/inference/model_task.h"
+#include "worker/session/job_shape.h"
 #include "worker/training/initial_weights.h"
 #include "worker/training/job_memory.h"
 #include "worker/training/job_speed.h"
@@ -103,10 +105,11 @@ Result<std::unique_ptr<Trainer>> MakeTrainer(const JobMemory& memory, const Expe
 }
 
 // Prints the network and the data (`kumo check`). Returns the network's size for the launcher.
-JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment, int columns) {
+Result<JsonFields> PrintCheck(const Trainer& trainer, const Experiment& experiment, int columns) {
   const Datasets& data = trainer.datasets();
   const ParameterLayout& layout = trainer.spec().layout;
-  const ShardMap map = ShardMapFor(experiment, layout, /*servers=*/1);
+  KUMO_ASSIGN_OR_RETURN(const JobShape shape,
+                        JobShape::Make(experiment, trainer.spec(), /*servers=*/1));
   int64_t parameters = 0;
   int64_t frozen = 0;
   for (const TensorSpec& tensor : layout.tensors()) {
@@ -117,11 +120,21 @@ JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment, int 
   std::printf("network  %s: %" PRId64 " parameters%s in %zu chunk%s\n",
               experiment.network.file.c_str(), parameters,
               frozen > 0 ? (", " + std::to_string(frozen) + " of them frozen,").c_str() : "",
-              map.chunks().size(), map.chunks().size() == 1 ? "" : "s");
+              shape.map.chunks().size(), shape.map.chunks().size() == 1 ? "" : "s");
   std::printf("data     %s: %" PRId64 " training samples, %s\n", data.train->name().c_str(),
               data.train->size(), HashOf(trainer.spec().train.hash).c_str());
   std::printf("data     %s: %" PRId64 " validation samples, %s\n", data.validation->name().c_str(),
               data.validation->size(), HashOf(trainer.spec().validation.hash).c_str());
+  const ExchangeBytes bytes = shape.policy.BytesOf(shape.plan.Round(shape.plan.rounds() - 1),
+                                                   shape.map.chunks(), experiment.sync.partitions);
+  std::printf("traffic  %s: each partition pushes %s (%s), each worker pulls %s (%s)\n",
+              experiment.sync.mode == SyncMode::kBlock ? "a block" : "a minibatch",
+              HumanBytes(static_cast<uint64_t>(bytes.push)).c_str(),
+              WriteValue(experiment.sync.push_codec).c_str(),
+              HumanBytes(static_cast<uint64_t>(bytes.pull)).c_str(),
+              shape.policy.pull_form() == PullForm::kRelay
+                  ? "contributions, relayed"
+                  : WriteValue(experiment.sync.pull_codec).c_str());
   std::string devices;
   for (const std::string& device : ListDevices()) devices += (devices.empty() ? "" : ", ") + device;
   std::printf("devices  %s\n", devices.c_str());
@@ -134,7 +147,7 @@ JsonFields PrintCheck(const Trainer& trainer, const Experiment& experiment, int 
               experiment.network.threads, experiment.network.threads == 1 ? "" : "s");
   std::printf("%s", trainer.net().Describe(columns).c_str());
   std::printf("device   holds %s\n", trainer.DescribeMemory().c_str());
-  return JsonFields().Add("parameters", parameters).Add("chunks", map.chunks().size());
+  return JsonFields().Add("parameters", parameters).Add("chunks", shape.map.chunks().size());
 }
 
 // Prints the origin of the initial weights, if one is configured.
@@ -244,7 +257,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     if (arguments.memory) return OkStatus();
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                           MakeTrainer(memory, experiment, &clock));
-    const JsonFields size = PrintCheck(*trainer, experiment, columns);
+    KUMO_ASSIGN_OR_RETURN(const JsonFields size, PrintCheck(*trainer, experiment, columns));
     KUMO_ASSIGN_OR_RETURN(const std::string shared, NoteOfSharedImages(trainer->datasets()));
     if (!shared.empty()) LOG(WARNING) << shared;
     KUMO_RETURN_IF_ERROR(CheckStart(*trainer, experiment));

@@ -113,6 +113,25 @@ std::optional<Relay> RoundPolicy::RelayOf(const JobPlan& plan, int64_t version,
   return relay;
 }
 
+ExchangeBytes RoundPolicy::BytesOf(const RoundPlan& round, std::span<const Chunk> chunks,
+                                   int partitions) const {
+  ExchangeBytes bytes;
+  for (const Chunk& chunk : chunks) {
+    if (chunk.frozen()) continue;
+    const auto numbers = static_cast<size_t>(chunk.range.size());
+    const auto push = static_cast<int64_t>(PushCodec(round, chunk).EncodedBytes(numbers));
+    bytes.push += push;
+    if (Relays(round, chunk.segment)) {
+      bytes.pull += partitions * push;
+      continue;
+    }
+    const Codec* const pull = PullCodec(round, chunk.segment);
+    bytes.pull += static_cast<int64_t>(
+        (pull == nullptr ? CodecOf(CodecId::kFp32) : *pull).EncodedBytes(numbers));
+  }
+  return bytes;
+}
+
 EncodeContext RoundPolicy::PushContext(const RoundPlan& round, int partition,
                                        const Range& chunk) const {
   EncodeContext context;

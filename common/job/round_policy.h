@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/codec/codec.h"
@@ -53,6 +54,12 @@ struct Relay {
   }
 };
 
+// Bytes of an exchange of all trained chunks.
+struct ExchangeBytes {
+  int64_t push = 0;  // of a partition's contribution
+  int64_t pull = 0;  // of the next version, to a worker that has the one before
+};
+
 class RoundPolicy {
  public:
   RoundPolicy() = default;
@@ -82,6 +89,9 @@ class RoundPolicy {
   EncodeContext PushContext(const RoundPlan& round, int partition, const Range& chunk) const;
   // Context for encoding the pulls of a version of a chunk, likewise.
   EncodeContext PullContext(int64_t version, const Range& chunk) const;
+  // Bytes of a round's exchange; with fragments, of those of a whole block. chunks: of the map.
+  ExchangeBytes BytesOf(const RoundPlan& round, std::span<const Chunk> chunks,
+                        int partitions) const;
   // Whether the servers keep two weights in the version that the round makes: those that the next
   // round starts from, and those that are evaluated.
   bool KeepsWeightsApart(const RoundPlan& round) const { return KeepsApart(round.local_steps); }

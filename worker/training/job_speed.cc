@@ -123,33 +123,27 @@ class CodecBench {
         return OkStatus();
       }));
       // The rule reads and writes about as much as adding two contributions in fp32 does.
-      speed.push_bytes = speed.pull_bytes = 0;
       KUMO_RETURN_IF_ERROR(Take(&close, [&] {
         std::vector<std::byte> code;
-        each([&](const Chunk& chunk, const Codec& push) {
+        each([&](const Chunk& chunk, const Codec&) {
           const std::span<float> x = Of(&movement_, chunk);
           const std::span<float> sum = Of(&sum_, chunk);
           const Codec& fp32 = CodecOf(CodecId::kFp32);
           for (int pass = 0; pass < 2; ++pass) {
             fp32.DecodeAdd(std::as_bytes(x), x.size(), 0, 1.0f, sum);
           }
-          if (shape.policy.Relays(round, chunk.segment)) {
-            speed.pull_bytes += int64_t{experiment.sync.partitions} *
-                                static_cast<int64_t>(push.EncodedBytes(x.size()));
-            return;
-          }
-          const Codec* pull = shape.policy.PullCodec(round, chunk.segment);
-          if (pull == nullptr) pull = &fp32;
-          speed.pull_bytes += static_cast<int64_t>(pull->EncodedBytes(x.size()));
-          if (pull->plain()) return;
+          if (shape.policy.Relays(round, chunk.segment)) return;
+          const Codec* const pull = shape.policy.PullCodec(round, chunk.segment);
+          if (pull == nullptr || pull->plain()) return;
           code.resize(pull->EncodedBytes(x.size()));
           (void)!pull->EncodeIn({}, x, {}, code);
         });
         return OkStatus();
       }));
-      for (const Payload& payload : codes) {
-        speed.push_bytes += static_cast<int64_t>(payload.bytes.size());
-      }
+      const ExchangeBytes bytes =
+          shape.policy.BytesOf(round, shape.map.chunks(), experiment.sync.partitions);
+      speed.push_bytes = bytes.push;
+      speed.pull_bytes = bytes.pull;
       if (i > 0) continue;  // the first time touched memory
       for (std::vector<double>* times : {&encode, &install, &add, &close}) times->clear();
     }
