@@ -20,6 +20,7 @@
 #include <prometheus/text_serializer.h>
 
 #include "common/base/text.h"
+#include "common/job/phase.h"
 #include "common/telemetry/figures.h"
 
 namespace kumo {
@@ -223,9 +224,9 @@ void AddFigures(const wire::JobStatus& job, Families* to) {
 
 void AddJob(const wire::JobStatus& job, const JobCounts& counts, Families* to) {
   to->Gauge("kumo_job_info", "1; what the job is called.", Always(1), {{"name", job.job_name()}});
-  for (const char* phase : {"waiting", "training", "finished", "failed"}) {
-    to->Gauge("kumo_job_phase", "1 for what the job does.", Always(job.phase() == phase ? 1 : 0),
-              {{"phase", phase}});
+  for (const Choice<Phase>& phase : kPhases) {
+    to->Gauge("kumo_job_phase", "1 for what the job does.",
+              Always(job.phase() == phase.word ? 1 : 0), {{"phase", std::string(phase.word)}});
   }
   AddFigures(job, to);
   to->Counter("kumo_rounds_total", "Rounds closed since server 0 started.", Always(counts.rounds));

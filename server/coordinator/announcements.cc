@@ -73,13 +73,12 @@ void SendOrdersToAll(const JobState& job, StepContext* context) {
 }
 
 wire::JobStatus StatusOf(const JobState& job, TimeUs now) {
-  constexpr const char* kPhases[] = {"waiting", "training", "finished", "failed"};
   const LeaseTable& leases = job.leasing.table();
   const Generation& generation = job.recovery.generation();
   wire::JobStatus status;
   status.set_job_name(job.start.identity.job_name);
   status.set_generation(generation.number);
-  status.set_phase(kPhases[static_cast<int>(job.phase)]);
+  status.set_phase(std::string(WordOf(job.phase)));
   job.saving.Describe(&status);
   status.set_curves_failure(job.curves_failure);
   const bool late = IsLate(job, now);

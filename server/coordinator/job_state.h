@@ -10,11 +10,12 @@
 
 #include "common/job/job_identity.h"
 #include "common/job/job_plan.h"
+#include "common/job/phase.h"
 #include "common/settings/experiment.h"
+#include "server/coordinator/effects.h"
 #include "server/coordinator/leasing.h"
 #include "server/coordinator/lifecycle.h"
 #include "server/coordinator/membership.h"
-#include "server/coordinator/phase.h"
 #include "server/coordinator/progress.h"
 #include "server/coordinator/saving.h"
 

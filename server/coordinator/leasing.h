@@ -22,10 +22,11 @@
 
 #include "common/base/clock.h"
 #include "common/job/job_plan.h"
+#include "common/job/phase.h"
 #include "common/settings/experiment.h"
 #include "common/transport/message.h"
+#include "server/coordinator/effects.h"
 #include "server/coordinator/membership.h"
-#include "server/coordinator/phase.h"
 #include "server/protocol/lease_table.h"
 
 namespace kumo {

@@ -10,6 +10,7 @@
 #include "common/checkpoint/best.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/origin.h"
+#include "common/job/phase.h"
 #include "common/telemetry/figures.h"
 
 namespace kumo {
@@ -171,7 +172,9 @@ std::optional<std::string> JobRecorder::NewFailure() {
 
 void JobRecorder::ShowProgress(const wire::JobStatus& status, TimeUs now) {
   next_progress_ = now + static_cast<TimeUs>(output_.interval_s * 1e6);
-  if (status.phase() == "training" && status.has_rounds()) recorder_->Record(ProgressOf(status));
+  if (status.phase() == WordOf(Phase::kTraining) && status.has_rounds()) {
+    recorder_->Record(ProgressOf(status));
+  }
 }
 
 void JobRecorder::SayWaitsFor(const std::string& waits) {

@@ -1,5 +1,4 @@
-// Phase of a job, and effects: the consequences for the whole job that one part of the coordinator
-// returns to it.
+// Effects: the consequences for the whole job that one part of the coordinator returns to it.
 #pragma once
 
 #include <string>
@@ -7,10 +6,6 @@
 #include "common/base/status.h"
 
 namespace kumo {
-
-enum class Phase { kWaiting, kTraining, kFinished, kFailed };
-
-constexpr bool IsOver(Phase phase) { return phase == Phase::kFinished || phase == Phase::kFailed; }
 
 // Applied by the Coordinator, in this order.
 struct Effects {
