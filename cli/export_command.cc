@@ -1,14 +1,18 @@
 // kumo export: finds the checkpoint; kumo-worker writes the file.
+#include <optional>
+
 #include "cli/arguments/model_arguments.h"
 #include "cli/command.h"
 #include "cli/launch/child_process.h"
+#include "common/settings/output_format.h"
 
 namespace kumo {
 
 int RunExport(const CliEnvironment& environment, std::span<const std::string> args) {
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo export");
   ModelArguments model(environment);
-  std::string out, format;
+  std::string out;
+  std::optional<ExportFormat> format;
   bool fold = false;
   bool pixels = false;
   bool nms = false;
@@ -18,8 +22,8 @@ int RunExport(const CliEnvironment& environment, std::span<const std::string> ar
       "programs: ONNX (network), safetensors or numpy's npz (weights by name).");
   model.AddTo(&line);
   line.AddOption("out", "PATH", Allowed(), "File to write", &out, "required");
-  line.AddOption("format", "FORMAT", {.values = {"onnx", "safetensors", "npz"}}, "File format",
-                 &format, "from the ending of --out");
+  line.AddOption("format", "FORMAT", AllowedChoices<ExportFormat>(), "File format", &format,
+                 "from the ending of --out");
   line.AddFlag("fold-batch-norm",
                "Fold batch normalisation into the preceding convolution or fully connected layer: "
                "the same function up to rounding, with fewer layers",
@@ -41,7 +45,7 @@ int RunExport(const CliEnvironment& environment, std::span<const std::string> ar
   Result<std::vector<std::string>> command = model.Command();
   if (!command.ok()) return exit_reporter.Report(command.status());
   command->insert(command->end(), {"--export", out});
-  if (!format.empty()) command->insert(command->end(), {"--format", format});
+  if (format) command->insert(command->end(), {"--format", WriteValue(*format)});
   if (fold) command->push_back("--fold-batch-norm");
   if (pixels) command->push_back("--pixels");
   if (nms) command->push_back("--nms");

@@ -1,7 +1,10 @@
 // kumo predict: finds the checkpoint; kumo-worker runs the network.
+#include <optional>
+
 #include "cli/arguments/model_arguments.h"
 #include "cli/command.h"
 #include "cli/launch/child_process.h"
+#include "common/settings/output_format.h"
 
 namespace kumo {
 
@@ -9,7 +12,7 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo predict");
   ModelArguments model(environment);
   std::vector<std::string> inputs;
-  std::string format;
+  std::optional<AnswerFormat> format;
   int top = 5;
   std::string output, masks;
   std::string prompt, prompts;
@@ -43,7 +46,7 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
       "Folder for masks, if the network classifies each pixel: PNG files with the classes' "
       "numbers, in the network's size",
       &masks, "none");
-  line.AddOption("format", "FORMAT", {.values = {"table", "json", "csv", "text"}},
+  line.AddOption("format", "FORMAT", AllowedChoices<AnswerFormat>(),
                  "Output format: of classes table, json or csv; of a text text or json (an object "
                  "a line)",
                  &format, "table; text");
@@ -81,12 +84,12 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
           "FILE with several");
     }
     if (!continues) {
-      if (format == "text") return InvalidArgument("--format text: requires --prompt");
+      if (format == AnswerFormat::kText) return InvalidArgument("--format text: requires --prompt");
       return line.RefuseGiven({"tokens", "temperature", "most-likely", "top-p", "stop", "seed"},
                               "requires --prompt");
     }
-    if (format == "table" || format == "csv") {
-      return InvalidArgument("--format " + format +
+    if (format == AnswerFormat::kTable || format == AnswerFormat::kCsv) {
+      return InvalidArgument("--format " + WriteValue(*format) +
                              ": requires --input; a continuation is printed as text or json");
     }
     return line.RefuseGiven({"top", "output", "masks"}, "requires --input");
@@ -102,12 +105,12 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
          "--most-likely", std::to_string(most_likely), "--top-p", WriteValue(top_p), "--seed",
          std::to_string(seed)});
     if (!stop.empty()) command->insert(command->end(), {"--stop", stop});
-    if (!format.empty()) command->insert(command->end(), {"--format", format});
+    if (format) command->insert(command->end(), {"--answers", WriteValue(*format)});
     return RunProgram(exit_reporter, *std::move(command));
   }
   for (const std::string& input : inputs) command->insert(command->end(), {"--predict", input});
   command->insert(command->end(), {"--top", std::to_string(top)});
-  if (!format.empty()) command->insert(command->end(), {"--format", format});
+  if (format) command->insert(command->end(), {"--answers", WriteValue(*format)});
   if (!output.empty()) command->insert(command->end(), {"--output", output});
   if (!masks.empty()) command->insert(command->end(), {"--masks", masks});
   return RunProgram(exit_reporter, *std::move(command));

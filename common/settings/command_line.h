@@ -56,8 +56,8 @@ class CommandLine {
   // The last arguments without a name, as many as are given.
   void AddPositionals(std::string placeholder, std::string help, std::vector<std::string>* values);
   void AddFlag(std::string name, std::string help, bool* value);
-  // T: int, double or std::string. *value holds the default, which --help prints, or
-  // default_text if that is not empty.
+  // T: int, double, std::string, or a choice, which may be std::optional. *value holds the default,
+  // which --help prints, or default_text if that is not empty.
   template <typename T>
   void AddOption(std::string name, std::string placeholder, Allowed allowed, std::string help,
                  T* value, std::string default_text = "") {

@@ -63,6 +63,15 @@ Status ReadValue(std::string_view text, const Allowed& allowed, E* value) {
   return OkStatus();
 }
 
+// A choice that may be left open: none until one is read.
+template <HasChoices E>
+Status ReadValue(std::string_view text, const Allowed& allowed, std::optional<E>* value) {
+  E choice = E();
+  KUMO_RETURN_IF_ERROR(ReadValue(text, allowed, &choice));
+  *value = choice;
+  return OkStatus();
+}
+
 std::string WriteValue(bool value);
 std::string WriteValue(int value);
 std::string WriteValue(int64_t value);
@@ -78,6 +87,19 @@ std::string WriteValue(const std::vector<std::string>& value);
 template <HasChoices E>
 std::string WriteValue(E value) {
   return std::string(WordOf(value));
+}
+// "" for none.
+template <HasChoices E>
+std::string WriteValue(const std::optional<E>& value) {
+  return value ? WriteValue(*value) : "";
+}
+
+// All words of a choice.
+template <HasChoices E>
+Allowed AllowedChoices() {
+  Allowed allowed;
+  for (const Choice<E>& choice : ChoicesOf(E())) allowed.values.emplace_back(choice.word);
+  return allowed;
 }
 
 // "3x32x32" (channels x height x width) as numbers: one channel of grey or three of colour, sides

@@ -211,7 +211,7 @@ TEST_F(CommandsTest, ExportPredictAndDetectNameTheWorkerACheckpointOfAnExperimen
             75);
   EXPECT_THAT(Read("worker.args"),
               AllOf(HasSubstr(" --generate-lines p.txt --tokens 200"), HasSubstr(" --top-p 0.9 "),
-                    HasSubstr(" --stop END --format json")));
+                    HasSubstr(" --stop END --answers json")));
 }
 
 TEST_F(CommandsTest, WhatPredictCannotUseIsRefused) {

@@ -14,10 +14,6 @@
 namespace kumo {
 namespace {
 
-constexpr char kOnnx[] = "onnx";
-constexpr char kSafetensors[] = "safetensors";
-constexpr char kNpz[] = "npz";
-
 // Contents of the file: tensors, and for ONNX the network around them.
 struct Exported {
   std::vector<TensorSpec> specs;
@@ -115,48 +111,58 @@ Status WriteOnnx(const StoredModel& model, const Exported& exported, const Expor
   return WriteFileAtomically(files, request.out, onnx.SerializeAsString());
 }
 
-Status WriteTensors(const Exported& exported, const std::string& format, const std::string& out) {
+Status WriteTensors(const Exported& exported, TensorFormat format, const std::string& out) {
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < exported.specs.size(); ++i) {
     tensors.push_back({exported.specs[i].name, exported.specs[i].shape, exported.tensors[i]});
   }
   PosixFileSystem files;
-  return WriteTensorFile(files, out,
-                         format == kNpz ? TensorFormat::kNpz : TensorFormat::kSafetensors, tensors);
+  return WriteTensorFile(files, out, format, tensors);
+}
+
+Status WriteExported(const StoredModel& model, const Exported& exported, ExportFormat format,
+                     const ExportRequest& request) {
+  switch (format) {
+    case ExportFormat::kOnnx:
+      return WriteOnnx(model, exported, request);
+    case ExportFormat::kSafetensors:
+      return WriteTensors(exported, TensorFormat::kSafetensors, request.out);
+    case ExportFormat::kNpz:
+      return WriteTensors(exported, TensorFormat::kNpz, request.out);
+  }
+  return Internal("no format");
 }
 
 }  // namespace
 
-Result<std::string> FormatOf(const ExportRequest& request) {
-  std::string format = request.format;
-  for (const char* const known : {kOnnx, kSafetensors, kNpz}) {
-    if (format.empty() && request.out.ends_with("." + std::string(known))) format = known;
+Result<ExportFormat> FormatOf(const ExportRequest& request) {
+  std::optional<ExportFormat> format = request.format;
+  for (const Choice<ExportFormat>& known : kExportFormats) {
+    if (!format && request.out.ends_with("." + std::string(known.word))) format = known.value;
   }
-  if (format.empty()) {
+  if (!format) {
     return InvalidArgument("--out " + request.out +
                            ": the file name must end in .onnx, .safetensors or .npz; otherwise "
                            "choose a format with --format");
   }
-  if (request.pixels && format != kOnnx) {
-    return InvalidArgument("--pixels requires --format onnx: " + format + " holds only weights");
-  }
-  if (request.nms && format != kOnnx) {
-    return InvalidArgument("--nms requires --format onnx: " + format + " holds only weights");
-  }
-  return format;
+  if (*format == ExportFormat::kOnnx || (!request.pixels && !request.nms)) return *format;
+  return InvalidArgument((request.pixels ? "--pixels" : "--nms") +
+                         (" requires --format onnx: " + WriteValue(*format)) +
+                         " holds only weights");
 }
 
 Result<std::string> ExportModel(const ModelName& name, const ExportRequest& request) {
-  KUMO_ASSIGN_OR_RETURN(const std::string format, FormatOf(request));
+  KUMO_ASSIGN_OR_RETURN(const ExportFormat format, FormatOf(request));
   KUMO_ASSIGN_OR_RETURN(const StoredModel model, OpenStoredModel(name));
-  KUMO_ASSIGN_OR_RETURN(const Exported exported,
-                        Gather(model, request, format == kOnnx || request.fold_batch_norm));
-  KUMO_RETURN_IF_ERROR(format == kOnnx ? WriteOnnx(model, exported, request)
-                                       : WriteTensors(exported, format, request.out));
+  KUMO_ASSIGN_OR_RETURN(
+      const Exported exported,
+      Gather(model, request, format == ExportFormat::kOnnx || request.fold_batch_norm));
+  KUMO_RETURN_IF_ERROR(WriteExported(model, exported, format, request));
   int64_t numbers = 0;
   for (const TensorSpec& spec : exported.specs) numbers += spec.size();
-  std::string said = request.out + ": " + format + ", " + std::to_string(exported.specs.size()) +
-                     " tensors, " + std::to_string(numbers) + " numbers";
+  std::string said = request.out + ": " + WriteValue(format) + ", " +
+                     std::to_string(exported.specs.size()) + " tensors, " +
+                     std::to_string(numbers) + " numbers";
   if (request.fold_batch_norm) {
     said += ", " + std::to_string(exported.folded) + " batch normalisations folded";
   }

@@ -2,23 +2,26 @@
 // programs (`kumo export`).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/base/status.h"
+#include "common/settings/output_format.h"
 #include "worker/inference/stored_model.h"
 
 namespace kumo {
 
 struct ExportRequest {
   std::string out;
-  std::string format;  // onnx, safetensors, npz; "": from the ending of `out`
+  std::optional<ExportFormat> format = {};  // none: from the ending of `out`
   bool fold_batch_norm = false;
   bool pixels = false;  // the ONNX model takes pixels
   bool nms = false;     // the ONNX model of a detector chooses the detections
 };
 
-// InvalidArgument if the format is unknown or does not allow the requested options.
-Result<std::string> FormatOf(const ExportRequest& request);
+// InvalidArgument if the ending tells no format, or the format does not allow the requested
+// options.
+Result<ExportFormat> FormatOf(const ExportRequest& request);
 
 // Writes the file atomically and returns a line for people that describes it. FailedPrecondition if
 // a layer has no form in ONNX; InvalidArgument if request.nms is set and the network is no

@@ -78,10 +78,12 @@ void ModelTask::AddTo(CommandLine* line) {
       "With --export, --predict, --detect and --generate: the checkpoint; FILE may name it "
       "too",
       &checkpoint_, "FILE");
-  line->AddOption("format", "FORMAT", Allowed(),
-                  "With --export: onnx, safetensors, npz; with --predict: table, json, csv; "
-                  "with --generate: text, json (an object a line)",
-                  &format_, "from the file name's ending; table; text");
+  line->AddOption("format", "FORMAT", AllowedChoices<ExportFormat>(), "With --export: file format",
+                  &export_format_, "from the file name's ending");
+  line->AddOption("answers", "FORMAT", AllowedChoices<AnswerFormat>(),
+                  "Format of what is printed; with --predict: table, json, csv; with --generate: "
+                  "text, json (an object a line)",
+                  &answer_format_, "table; text");
   line->AddFlag("fold-batch-norm",
                 "With --export: fold batch normalisation into the layer before it",
                 &fold_batch_norm_);
@@ -160,28 +162,17 @@ Status ModelTask::Check() const {
     if (import_.weights.empty()) return InvalidArgument("--import requires --weights FILE");
     return ParseInputShape(import_.input_shape).status();
   }
-  if (!out_.empty()) {
-    const std::string known[] = {"", "onnx", "safetensors", "npz"};
-    if (std::ranges::count(known, format_) == 0) {
-      return InvalidArgument("--format " + format_ + ": must be onnx, safetensors or npz");
-    }
-    return FormatOf(export_request()).status();
-  }
+  if (!out_.empty()) return FormatOf(export_request()).status();
   if (!prompt_.empty() && !prompts_file_.empty()) {
     return InvalidArgument("--generate and --generate-lines exclude each other");
   }
-  if (generates()) {
-    const std::string known[] = {"", "text", "json"};
-    if (std::ranges::count(known, format_) > 0) return OkStatus();
-    return InvalidArgument("--format " + format_ + ": must be text or json");
-  }
-  if (detects()) {
-    return format_.empty() ? OkStatus()
-                           : InvalidArgument("--format: --detect writes JSON; omit it");
-  }
-  const std::string known[] = {"", "table", "json", "csv"};
-  if (std::ranges::count(known, format_) > 0) return OkStatus();
-  return InvalidArgument("--format " + format_ + ": must be table, json or csv");
+  if (!answer_format_) return OkStatus();
+  if (detects()) return InvalidArgument("--answers: --detect writes JSON; omit it");
+  const bool fits = *answer_format_ == AnswerFormat::kJson ||
+                    (*answer_format_ == AnswerFormat::kText) == generates();
+  if (fits) return OkStatus();
+  return InvalidArgument("--answers " + WriteValue(*answer_format_) + ": must be " +
+                         (generates() ? "text or json" : "table, json or csv"));
 }
 
 Status ModelTask::Continue(const ModelName& name) const {
@@ -190,7 +181,7 @@ Status ModelTask::Continue(const ModelName& name) const {
   if (!prompts_file_.empty()) {
     KUMO_ASSIGN_OR_RETURN(request.prompts, ReadPrompts(prompts_file_));
   }
-  if (format_ == "json") {
+  if (answer_format_ == AnswerFormat::kJson) {
     JsonTexts texts;
     return Generate(name, request, &texts);
   }
@@ -230,7 +221,7 @@ Status ModelTask::Run(const std::string& file, const std::vector<std::string>& s
   if (detects()) return DetectObjects(name, detection_);
   KUMO_ASSIGN_OR_RETURN(const Predictions predictions,
                         Predict(name, {images_, top_, output_, masks_}));
-  std::fputs(TextOf(predictions, format_).c_str(), stdout);
+  std::fputs(TextOf(predictions, answer_format_.value_or(AnswerFormat::kTable)).c_str(), stdout);
   return DamageIn(predictions);
 }
 

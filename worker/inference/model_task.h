@@ -4,12 +4,14 @@
 // Filled by a CommandLine; used once.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/status.h"
 #include "common/settings/command_line.h"
 #include "common/settings/config_file.h"
+#include "common/settings/output_format.h"
 #include "worker/inference/generation.h"
 #include "worker/inference/model_export.h"
 #include "worker/inference/model_import.h"
@@ -34,7 +36,9 @@ class ModelTask {
  private:
   bool detects() const { return !detection_.inputs.empty(); }
   bool generates() const { return !prompt_.empty() || !prompts_file_.empty(); }
-  ExportRequest export_request() const { return {out_, format_, fold_batch_norm_, pixels_, nms_}; }
+  ExportRequest export_request() const {
+    return {out_, export_format_, fold_batch_norm_, pixels_, nms_};
+  }
   Status Continue(const ModelName& name) const;
   Status Import(const std::string& file) const;
 
@@ -44,7 +48,8 @@ class ModelTask {
   DetectRequest detection_;
   std::string prompt_, prompts_file_;
   GenerationRequest generation_;  // without prompts
-  std::string format_;
+  std::optional<ExportFormat> export_format_;
+  std::optional<AnswerFormat> answer_format_;
   int top_ = 5;
   std::string output_;
   std::string masks_;

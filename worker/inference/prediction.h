@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/settings/output_format.h"
 #include "worker/inference/stored_model.h"
 
 namespace kumo {
@@ -56,7 +57,7 @@ Result<Predictions> Predict(const ModelName& name, const PredictRequest& request
 // DataLoss if images are damaged, unless they are skipped and there are others.
 Status DamageIn(const Predictions& predictions);
 
-// The predictions as a table, as "json" or as "csv" (RFC 4180).
-std::string TextOf(const Predictions& predictions, const std::string& format);
+// The predictions as a table, JSON or CSV (RFC 4180).
+std::string TextOf(const Predictions& predictions, AnswerFormat format);
 
 }  // namespace kumo

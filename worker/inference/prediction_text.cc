@@ -161,9 +161,9 @@ std::string Csv(const Predictions& predictions) {
 
 }  // namespace
 
-std::string TextOf(const Predictions& predictions, const std::string& format) {
-  if (format == "json") return Json(predictions);
-  return format == "csv" ? Csv(predictions) : Table(predictions);
+std::string TextOf(const Predictions& predictions, AnswerFormat format) {
+  if (format == AnswerFormat::kJson) return Json(predictions);
+  return format == AnswerFormat::kCsv ? Csv(predictions) : Table(predictions);
 }
 
 }  // namespace kumo

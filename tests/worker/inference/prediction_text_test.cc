@@ -12,7 +12,7 @@ Predictions Some() {
 }
 
 TEST(PredictionText, ATableHasEachSamplesNameOnce) {
-  EXPECT_EQ(TextOf(Some(), "table"),
+  EXPECT_EQ(TextOf(Some(), AnswerFormat::kTable),
             "sample       class         probability\n"
             "a \"b\",c.png  3 cat         0.7500\n"
             "             0 dog, large  0.1250\n"
@@ -20,7 +20,7 @@ TEST(PredictionText, ATableHasEachSamplesNameOnce) {
 }
 
 TEST(PredictionText, CsvQuotesWhatItMust) {
-  EXPECT_EQ(TextOf(Some(), "csv"),
+  EXPECT_EQ(TextOf(Some(), AnswerFormat::kCsv),
             "file,rank,class,name,probability\r\n"
             "\"a \"\"b\"\",c.png\",1,3,cat,0.75\r\n"
             "\"a \"\"b\"\",c.png\",2,0,\"dog, large\",0.125\r\n"
@@ -28,7 +28,7 @@ TEST(PredictionText, CsvQuotesWhatItMust) {
 }
 
 TEST(PredictionText, JsonLeavesANameOutThatThereIsNot) {
-  EXPECT_EQ(TextOf(Some(), "json"),
+  EXPECT_EQ(TextOf(Some(), AnswerFormat::kJson),
             "{\"checkpoint\":\"round-7\",\"samples\":["
             "{\"file\":\"a \\\"b\\\",c.png\",\"classes\":["
             "{\"class\":3,\"name\":\"cat\",\"probability\":0.75},"
@@ -39,22 +39,22 @@ TEST(PredictionText, JsonLeavesANameOutThatThereIsNot) {
 
 TEST(PredictionText, DamagedImagesAreListedInJson) {
   Predictions none = {"round-7", {}, {"a/cut.png: the PNG is damaged"}};
-  EXPECT_EQ(TextOf(none, "json"),
+  EXPECT_EQ(TextOf(none, AnswerFormat::kJson),
             "{\"checkpoint\":\"round-7\",\"samples\":[],"
             "\"damaged\":[\"a/cut.png: the PNG is damaged\"]}\n");
-  EXPECT_EQ(TextOf(none, "table"), "");
+  EXPECT_EQ(TextOf(none, AnswerFormat::kTable), "");
 }
 
 TEST(PredictionText, MasksAreNamed) {
   Predictions masks = {"round-7",
                        {{"a.jpg", {}, {}, "out/a.png"}, {"b,c.jpg", {}, {}, "out/b,c.png"}}};
-  EXPECT_EQ(TextOf(masks, "table"),
+  EXPECT_EQ(TextOf(masks, AnswerFormat::kTable),
             "sample   mask\n"
             "a.jpg    out/a.png\n"
             "b,c.jpg  out/b,c.png\n");
-  EXPECT_EQ(TextOf(masks, "csv"),
+  EXPECT_EQ(TextOf(masks, AnswerFormat::kCsv),
             "file,mask\r\na.jpg,out/a.png\r\n\"b,c.jpg\",\"out/b,c.png\"\r\n");
-  EXPECT_EQ(TextOf(masks, "json"),
+  EXPECT_EQ(TextOf(masks, AnswerFormat::kJson),
             "{\"checkpoint\":\"round-7\",\"samples\":[{\"file\":\"a.jpg\",\"mask\":\"out/a.png\"},"
             "{\"file\":\"b,c.jpg\",\"mask\":\"out/b,c.png\"}],\"damaged\":[]}\n");
 }
@@ -77,11 +77,11 @@ TEST(PredictionDamage, IsAnErrorUnlessItIsSkippedAndThereAreOtherImages) {
 TEST(PredictionText, NumbersStandBesideTheirSample) {
   const Predictions numbers = {"round-7",
                                {{"a.ctf:1", {}, {0.5f, -2}}, {"a.ctf:2", {}, {3, 1e9f}}}};
-  EXPECT_EQ(TextOf(numbers, "table"), "a.ctf:1  0.5 -2\na.ctf:2  3 1e+09\n");
-  EXPECT_EQ(TextOf(numbers, "csv"),
+  EXPECT_EQ(TextOf(numbers, AnswerFormat::kTable), "a.ctf:1  0.5 -2\na.ctf:2  3 1e+09\n");
+  EXPECT_EQ(TextOf(numbers, AnswerFormat::kCsv),
             "file,index,number\r\na.ctf:1,0,0.5\r\na.ctf:1,1,-2\r\n"
             "a.ctf:2,0,3\r\na.ctf:2,1,1e+09\r\n");
-  EXPECT_EQ(TextOf(numbers, "json"),
+  EXPECT_EQ(TextOf(numbers, AnswerFormat::kJson),
             "{\"checkpoint\":\"round-7\",\"samples\":[{\"file\":\"a.ctf:1\",\"numbers\":[0.5,-2]},"
             "{\"file\":\"a.ctf:2\",\"numbers\":[3,1e+09]}],\"damaged\":[]}\n");
 }
