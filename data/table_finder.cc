@@ -376,7 +376,7 @@ class Recognition {
                        (column == field ? "" : ":" + column));
     };
     if (picture_) add(kImageField, ColumnKind::kPicture, At(*picture_).name);
-    if (mask_) add("mask", ColumnKind::kMask, At(*mask_).name);
+    if (mask_) add(kMaskField, ColumnKind::kMask, At(*mask_).name);
     if (!features_.empty()) add(kFeaturesField, ColumnKind::kNumbers, FeaturesText());
     if (label_) {
       add(kLabelField, found_.data.classes > 0 ? ColumnKind::kClass : ColumnKind::kNumbers,

@@ -140,7 +140,7 @@ Result<std::string> Run(const Arguments& arguments, Experiment experiment, const
   if (Result<MemoryRoom> room = RoomInProcess(); room.ok()) settings.memory = *std::move(room);
 
   ProcessTitle title{"kumo-server", "server-" + std::to_string(arguments.index),
-                     std::string(kVersion), std::string(kCommit)};
+                     std::string(kVersion), std::string(kCommit), arguments.index == 0};
   const bool as_set = arguments.http.empty() && arguments.index == 0;
   KUMO_ASSIGN_OR_RETURN(
       const std::unique_ptr<ShownProcess> shown,

@@ -1,4 +1,5 @@
 #include "cli/new/task.h"
+#include "common/job/fields.h"
 
 namespace kumo {
 namespace {
@@ -6,7 +7,7 @@ namespace {
 constexpr int64_t kMostWindows = 2400;  // of an epoch
 constexpr int64_t kTextEpochs = 10;
 
-bool FitsText(const DescribedData& data) { return data.field == "tokens"; }
+bool FitsText(const DescribedData& data) { return data.field == kTokensField; }
 
 int64_t EpochsOfText(int64_t /*samples*/) { return kTextEpochs; }
 

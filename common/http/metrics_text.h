@@ -28,6 +28,7 @@ struct ProcessTitle {
   std::string program;  // "kumo-server"
   std::string name;     // "server-0", "worker-3"
   std::string version, commit;
+  bool coordinates = false;  // server 0
 };
 
 // Returns Prometheus's text format, 0.0.4. Unknown values are left out. snapshot: null before the

@@ -90,27 +90,27 @@ HttpResponse ProcessView::Health(TimeUs now) const {
 HttpResponse ProcessView::OfServer0(std::string_view path,
                                     const std::shared_ptr<const ProcessSnapshot>& of, TimeUs now) {
   const bool shows_job = of != nullptr && of->job.has_value();
-  const bool coordinates = title_.name == "server-0";
   if (path == "/status.json" && shows_job) {
     return Answered(kJson, Text(path, of, now, [&] { return JobJson(*of->job) + "\n"; }));
   }
   if (path == "/history.json" && shows_job && of->history != nullptr) {
     return Answered(kJson, Text(path, of, now, [&] { return of->history->Json() + "\n"; }));
   }
-  if (coordinates && (path == "/status.json" || path == "/history.json")) {
+  if (title_.coordinates && (path == "/status.json" || path == "/history.json")) {
     return Plain(503, "starts\n");
   }
   for (const PageAsset& asset : PageAssets()) {
-    if (!coordinates || asset.path != path) continue;
+    if (!title_.coordinates || asset.path != path) continue;
     HttpResponse response = Answered(
         asset.content_type, Text(path, nullptr, 0, [&] { return std::string(asset.bytes); }));
     response.gzip = asset.gzip;
     return response;
   }
-  return Plain(404, coordinates ? "available: /, /metrics, /healthz, /readyz, /status.json and "
-                                  "/history.json\n"
-                                : "available: /metrics, /healthz and /readyz; server 0 shows the "
-                                  "job\n");
+  return Plain(404, title_.coordinates
+                        ? "available: /, /metrics, /healthz, /readyz, /status.json and "
+                          "/history.json\n"
+                        : "available: /metrics, /healthz and /readyz; server 0 shows the "
+                          "job\n");
 }
 
 template <typename Make>

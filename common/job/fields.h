@@ -19,6 +19,7 @@ const char* NameOf(NumberType type);
 inline constexpr char kImageField[] = "image";
 inline constexpr char kLabelField[] = "label";
 inline constexpr char kTokensField[] = "tokens";
+inline constexpr char kMaskField[] = "mask";
 // Lists of the objects in an image.
 inline constexpr char kBoxesField[] = "boxes";
 inline constexpr char kClassesField[] = "classes";

@@ -297,16 +297,21 @@ Status ReadArchive(const ImageContainer& container, std::span<const std::string>
       see);
 }
 
+// ".png" of "a/b.PNG"; "" of a hidden file and of one without an ending.
+std::string ImageEnding(std::string_view name) {
+  const std::string_view base = LastPart(name);
+  const size_t dot = base.rfind('.');
+  return base.starts_with('.') || dot == base.npos ? "" : LowerCase(base.substr(dot));
+}
+
 }  // namespace
 
 bool IsImageName(std::string_view name) {
-  const std::string_view base = LastPart(name);
-  if (base.starts_with('.')) return false;
-  const size_t dot = base.rfind('.');
-  if (dot == base.npos) return false;
-  const std::string ending = LowerCase(base.substr(dot));
+  const std::string ending = ImageEnding(name);
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
 }
+
+bool IsPngName(std::string_view name) { return ImageEnding(name) == ".png"; }
 
 std::string WithoutEnding(const std::string& image) { return image.substr(0, image.rfind('.')); }
 

@@ -23,6 +23,7 @@ namespace kumo {
 
 // True for the endings of JPEG and PNG, unless the name begins with '.'.
 bool IsImageName(std::string_view name);
+bool IsPngName(std::string_view name);
 
 // The name of an image's file without its ending.
 std::string WithoutEnding(const std::string& image);

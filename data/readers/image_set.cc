@@ -62,10 +62,6 @@ void WarnOfEmptyClasses(const ImageSet& set, std::span<const int32_t> labels) {
   }
 }
 
-bool IsPngName(std::string_view name) {
-  return IsImageName(name) && (name.ends_with("png") || name.ends_with("PNG"));
-}
-
 // PNGs by which remarks judge: spread over the set, but of an archive the first ones, since it may
 // have to be unpacked up to the last of them.
 std::vector<std::string> SampledPngs(const ImageSet& set) {

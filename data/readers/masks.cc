@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/text.h"
+#include "common/job/fields.h"
 #include "data/readers/all.h"
 #include "data/readers/class_list.h"
 #include "data/readers/image_files.h"
@@ -15,7 +16,6 @@
 namespace kumo {
 namespace {
 
-constexpr char kMaskField[] = "mask";
 constexpr size_t kNamedMasks = 3;  // in a note
 
 // The mask of each image, by the names of both without their endings.

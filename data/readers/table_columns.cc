@@ -114,7 +114,7 @@ Result<TableField> FieldIn(std::string_view text, std::span<const std::string> h
 
 ColumnKind KindOfColumn(std::string_view name) {
   if (name == kImageField) return ColumnKind::kPicture;
-  if (name == "mask") return ColumnKind::kMask;
+  if (name == kMaskField) return ColumnKind::kMask;
   return name == kLabelField ? ColumnKind::kClass : ColumnKind::kNumbers;
 }
 

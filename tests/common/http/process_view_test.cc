@@ -29,7 +29,7 @@ ProcessSnapshot ViewOfServer0() {
 
 TEST(ProcessView, AHealthyLoopTurns) {
   ViewClock clock;
-  ProcessView view({"kumo-server", "server-0", "1", "abc"}, &clock);
+  ProcessView view({"kumo-server", "server-0", "1", "abc", true}, &clock);
   EXPECT_EQ(view.Answer("/healthz").code, 200) << "it starts";
   view.Turned(0);
   clock.now = ProcessView::kStuckAfter - 1;
@@ -61,7 +61,7 @@ TEST(ProcessView, OnlyServer0ShowsTheJob) {
   for (const char* path : {"/", "/page.js", "/status.json", "/history.json"}) {
     EXPECT_EQ(worker.Answer(path).code, 404) << path;
   }
-  ProcessView server({"kumo-server", "server-0", "1", "abc"}, &clock);
+  ProcessView server({"kumo-server", "server-0", "1", "abc", true}, &clock);
   EXPECT_EQ(server.Answer("/status.json").code, 503) << "there is nothing yet";
   server.Publish(ViewOfServer0(), 0);
   for (const char* path :
@@ -76,7 +76,7 @@ TEST(ProcessView, OnlyServer0ShowsTheJob) {
 
 TEST(ProcessView, ATextIsMadeOnceASnapshotAndASecond) {
   ViewClock clock;
-  ProcessView view({"kumo-server", "server-0", "1", "abc"}, &clock);
+  ProcessView view({"kumo-server", "server-0", "1", "abc", true}, &clock);
   view.Publish(ViewOfServer0(), 0);
   const auto first = view.Answer("/metrics").body;
   EXPECT_EQ(view.Answer("/metrics").body, first);
@@ -91,7 +91,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const ProcessTitle kViewTitle = {"kumo-server", "server-0", "1", "abc"};
+const ProcessTitle kViewTitle = {"kumo-server", "server-0", "1", "abc", true};
 
 TEST(ShownProcess, ShowsNothingWhereNobodyAsksForIt) {
   const SteadyClock clock;
