@@ -175,17 +175,6 @@ class Checker {
                   " sends a part of a contribution only, and the rest would be lost for good; set "
                   "sync.error_feedback = true");
     }
-    if (!CodecOf(e_.sync.pull_codec).traits().codes_pulls) {
-      Problem("sync.pull_codec", " = " + WriteValue(e_.sync.pull_codec) +
-                                     ": this codec is for contributions only (sync.push_codec); "
-                                     "set sync.pull_codec = int4 or 1bit");
-    }
-    const CodecTraits& values = CodecOf(e_.sync.topk_values).traits();
-    if (SelectsValues() && (values.selects || values.needs_feedback)) {
-      Problem("sync.topk_values", " = " + WriteValue(e_.sync.topk_values) +
-                                      ": the numbers that topk has selected must all be sent; set "
-                                      "sync.topk_values = int8 or int4");
-    }
     const Codec& larger =
         std::max(CodecOf(e_.sync.push_codec), CodecOf(e_.sync.pull_codec),
                  [](const Codec& a, const Codec& b) { return a.group() < b.group(); });
@@ -221,9 +210,10 @@ class Checker {
     }
   }
 
+  // values: the setting's.
   void CheckStages(const std::string& section, const ScheduleSettings& schedule,
-                   const std::string& setting, const std::string& wanted_by) {
-    const auto& values = setting == "rates" ? schedule.rates : schedule.time_constants;
+                   const std::string& setting, const std::vector<double>& values,
+                   const std::string& wanted_by) {
     const size_t stages = schedule.milestones.size() + 1;
     if (values.size() == stages) return;
     Problem(section + "." + setting, " has " + std::to_string(values.size()) +
@@ -250,7 +240,8 @@ class Checker {
 
   void CheckSchedules() {
     if (!e_.schedule.time_constants.empty()) {
-      CheckStages("schedule", e_.schedule, "time_constants", "there must be");
+      CheckStages("schedule", e_.schedule, "time_constants", e_.schedule.time_constants,
+                  "there must be");
     }
     CheckMomentum();
     CheckSchedule("schedule", e_.schedule, "schedule.learning_rate");
@@ -260,7 +251,7 @@ class Checker {
   void CheckSchedule(const std::string& section, const ScheduleSettings& schedule,
                      const std::string& base_rate) {
     if (schedule.type == ScheduleType::kStages) {
-      CheckStages(section, schedule, "rates", section + ".type = stages needs");
+      CheckStages(section, schedule, "rates", schedule.rates, section + ".type = stages needs");
     }
     if (schedule.type == ScheduleType::kMultistep && schedule.milestones.empty()) {
       Problem(section + ".milestones",
@@ -490,6 +481,12 @@ class Checker {
     NoteUnless(!e_.checkpoint.resume.never(), {"checkpoint.continue"}, "checkpoint.resume = never");
     NoteUnless(e_.sync.mode == SyncMode::kAsync, {"sync.staleness", "sync.staleness_correction"},
                "sync.mode is not async");
+    NoteUnless(e_.sync.staleness > 0, {"sync.staleness_correction"},
+               "sync.staleness = 0: no gradient is late");
+    NoteUnless(MayRelay(), {"sync.relay"},
+               "contributions are relayed in block mode with a sparse sync.push_codec (topk, "
+               "topk2bit) and block.rule = average, without evaluation.average_samples, if all "
+               "partitions' are fewer bytes than the weights in sync.pull_codec");
     NoteUnless(e_.sync.mode != SyncMode::kAsync, {"sync.overlap"},
                "sync.mode = async takes sync.staleness");
     if (e_.sync.mode != SyncMode::kBlock) {
@@ -524,6 +521,13 @@ class Checker {
     } else {
       Note("block.time_constant", "block.convention = paper takes block.momentum");
     }
+  }
+
+  // Whether it depends on sync.relay.
+  bool MayRelay() const {
+    Experiment relayed = e_;
+    relayed.sync.relay = true;
+    return relayed.RelaysContributions();
   }
 
   void CheckOnArrival() {

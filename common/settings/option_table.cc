@@ -70,6 +70,16 @@ Allowed Devices() {
   return devices;
 }
 
+// The codecs for which `may` holds. Others are refused where the setting is read, so that codecs
+// are made of what a checkpoint's settings say without further checks.
+Allowed CodecsThat(bool (*may)(const CodecTraits&)) {
+  Allowed codecs;
+  for (const Codec* codec : AllCodecs()) {
+    if (may(codec->traits())) codecs.values.emplace_back(codec->name());
+  }
+  return codecs;
+}
+
 struct Section {
   std::string_view name;
   std::string_view help;
@@ -434,7 +444,9 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(sync.push_codec), .effect = kResult,
        .also = "codec compression quantization quantisation gradient_compression",
        .help = "Codec of contributions, from workers to servers"},
-      {KUMO_SETTING(sync.pull_codec), .effect = kResult, .also = "codec compression",
+      {KUMO_SETTING(sync.pull_codec),
+       .allowed = CodecsThat([](const CodecTraits& traits) { return traits.codes_pulls; }),
+       .effect = kResult, .also = "codec compression",
        .help =
            "Codec of weights, from servers to workers: of the weights themselves (fp32, fp16), or "
            "of their change since the last pull"},
@@ -452,8 +464,11 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(sync.topk_percent), .unit = "%", .allowed = AboveTo(0, 50), .effect = kResult,
        .also = "topk top_k sparsity compress_ratio density",
        .help = "Share of each 4,096 numbers that codec topk sends, the largest"},
-      {KUMO_SETTING(sync.topk_values), .effect = kResult, .also = "topk_codec",
-       .help = "Codec of the numbers that codec topk sends"},
+      {KUMO_SETTING(sync.topk_values), .allowed = CodecsThat([](const CodecTraits& traits) {
+                                         return !traits.selects && !traits.needs_feedback;
+                                       }),
+       .effect = kResult, .also = "topk_codec",
+       .help = "Codec of the numbers that codec topk sends, which must all arrive"},
       {KUMO_SETTING(sync.residual_factor), .allowed = AboveTo(0, 1), .effect = kResult,
        .also = "topk2bit_beta error_feedback_decay sparseloco_beta error_decay",
        .help = "Factor of the residual in each round with codec topk2bit; values below 1 forget "

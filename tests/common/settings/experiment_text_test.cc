@@ -194,7 +194,9 @@ TEST(SettingChanges, ATextIsTheExperimentThatItIsOf) {
   const auto read = ExperimentOfText(ExperimentText(e));
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(ExperimentText(*read), ExperimentText(e));
-  for (const char* text : {"job.epochs = many\n", "job.epochs\n", "sync.push_codec = 9bit"}) {
+  for (const char* text :
+       {"job.epochs = many\n", "job.epochs\n", "sync.push_codec = 9bit",
+        "sync.push_codec = topk\nsync.topk_values = topk2bit\n", "sync.pull_codec = 2bit"}) {
     const Status status = ExperimentOfText(text).status();
     EXPECT_EQ(status.code(), StatusCode::kDataLoss) << text;
   }

@@ -234,11 +234,15 @@ TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
   EXPECT_THAT(FirstProblem(head, {"sync.push_codec=topk", "sync.error_feedback=false"}),
               HasSubstr("set sync.error_feedback = true"));
   EXPECT_THAT(FirstProblem(head, {"sync.pull_codec=2bit"}),
-              HasSubstr("sync.pull_codec = 2bit: this codec is for contributions only"));
-  for (const char* values : {"2bit", "topk", "topk2bit"}) {
-    EXPECT_THAT(
-        FirstProblem(head, {"sync.pull_codec=topk", std::string("sync.topk_values=") + values}),
-        HasSubstr(std::string("sync.topk_values = ") + values));
+              HasSubstr("sync.pull_codec = 2bit: must be one of fp32, fp16"));
+  for (const std::string values : {"2bit", "topk", "topk2bit"}) {
+    for (const std::string codec : {"sync.pull_codec=topk", "sync.push_codec=topk"}) {
+      for (const char* mode : {"gradient", "block", "async"}) {
+        EXPECT_THAT(FirstProblem(head, {std::string("sync.mode=") + mode, codec,
+                                        "sync.topk_values=" + values}),
+                    HasSubstr("sync.topk_values = " + values + ": must be one of fp32, fp16"));
+      }
+    }
   }
   EXPECT_THAT(FirstProblem(head, {"sync.push_codec=topk", "cluster.chunk_kib=17"}),
               HasSubstr("set cluster.chunk_kib = 32"));
@@ -335,6 +339,23 @@ TEST_F(ParserTest, SettingsWithoutEffectAreNoted) {
               ElementsAre(HasSubstr("checkpoint.best has no effect")));
   EXPECT_THAT(Load(kNetwork, {"checkpoint.continue=true", "checkpoint.resume=never"}).notes,
               ElementsAre(HasSubstr("checkpoint.continue has no effect")));
+  const std::vector<std::string> relayed = {"sync.push_codec=topk2bit", "block.rule=average",
+                                            "sync.partitions=2"};
+  const auto notes_of_relay = [&](const std::string& further) {
+    std::vector<std::string> sets = relayed;
+    sets.insert(sets.end(), {"sync.relay=false", further});
+    return Load(kNetwork, sets).notes;
+  };
+  EXPECT_THAT(notes_of_relay("sync.block=20"), ElementsAre());
+  EXPECT_THAT(notes_of_relay("block.rule=block_momentum"),
+              ElementsAre(HasSubstr("sync.relay has no effect: contributions are relayed in")));
+  EXPECT_THAT(notes_of_relay("sync.partitions=400"), ElementsAre(HasSubstr("sync.relay has no")));
+  EXPECT_THAT(Load(kNetwork, {"sync.mode=gradient", "sync.relay=true"}).notes,
+              ElementsAre(HasSubstr("sync.relay has no effect")));
+  EXPECT_THAT(
+      Load(kNetwork, {"sync.mode=async", "sync.staleness=0", "sync.staleness_correction=true"})
+          .notes,
+      testing::Contains(HasSubstr("sync.staleness_correction has no effect")));
 }
 
 TEST_F(ParserTest, WhatAScheduleAndAnOptimiserDoNotTakeIsNoted) {
