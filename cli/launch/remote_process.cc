@@ -148,8 +148,9 @@ class IdleMarkHere {
   explicit IdleMarkHere(bool wanted) {
     std::error_code error;
     const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+    if (!wanted || error || !folder.is_absolute()) return;
     std::string file = folder / "kumo-idle-XXXXXX";
-    const int fd = wanted ? mkstemp(file.data()) : -1;
+    const int fd = mkstemp(file.data());
     if (fd < 0) return;
     close(fd);
     file_ = file;
@@ -161,6 +162,7 @@ class IdleMarkHere {
   const std::string& file() const { return file_; }
   // The far side's exit code for the program's.
   int EndOf(int code) const {
+    if (file_.empty()) return code;
     if (code == kTookNoPart) return static_cast<int>(ExitCode::kCrashed);
     return code == 0 && access(file_.c_str(), F_OK) == 0 ? kTookNoPart : code;
   }
@@ -178,7 +180,7 @@ Result<pid_t> StartHere(const remote::Start& start, const IdleMarkHere& idle_mar
   spec.command.assign(start.command().begin(), start.command().end());
   for (const std::string& entry : start.environment()) {
     const size_t equals = entry.find('=');
-    if (equals == std::string::npos) continue;
+    if (equals == std::string::npos || entry.substr(0, equals) == kIdleMark) continue;
     spec.environment.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
   }
   spec.environment.emplace_back(kIdleMark, idle_mark.file());

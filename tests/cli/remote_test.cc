@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -69,7 +70,11 @@ TEST_F(RemoteTest, ItsEnvironmentHasWhatIsKumosAndItsFolderIsThisOne) {
 TEST_F(RemoteTest, WhetherAProgramTookPartIsSeenHere) {
   const auto ended_of = [&](const std::string& lines) {
     std::ofstream(Path("mark")).flush();
-    Program("program", "echo $KUMO_IDLE_MARK > $KUMO_FAKE_DIR/there\n" + lines);
+    // All of the variable that other programs than a shell would see.
+    Program("program",
+            "tr '\\0' '\\n' < /proc/$$/environ | sed -n 's/^KUMO_IDLE_MARK=//p' > "
+            "$KUMO_FAKE_DIR/there\n" +
+                lines);
     setenv("KUMO_IDLE_MARK", Path("mark").c_str(), 1);
     const int code = RunRemote({Path("program")}).code;
     unsetenv("KUMO_IDLE_MARK");
@@ -82,6 +87,7 @@ TEST_F(RemoteTest, WhetherAProgramTookPartIsSeenHere) {
   EXPECT_EQ(ended_of("exit 78\n"), 78);
   EXPECT_EQ(ended_of("exit 254\n"), 1);  // not what the other end says of a program
   const std::string there = Read("there");
+  EXPECT_EQ(std::ranges::count(there, '\n'), 1) << there;
   EXPECT_NE(there, Path("mark") + "\n");
   EXPECT_FALSE(std::filesystem::exists(there.substr(0, there.size() - 1)));
 }
