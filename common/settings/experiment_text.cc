@@ -1,5 +1,6 @@
 #include "common/settings/experiment_text.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -51,6 +52,11 @@ std::string_view KeyNow(std::string_view key) {
   return option == nullptr ? key : option->key;
 }
 
+bool IsWordOf(const Option& option, std::string_view value) {
+  return std::ranges::any_of(option.field.type->words(),
+                             [&](const auto& word) { return word.first == value; });
+}
+
 // A peer's text, for a line with three more of them.
 std::string Shown(std::string_view text) { return text.empty() ? "empty" : Printable(text, 80); }
 
@@ -72,6 +78,8 @@ Result<Experiment> ExperimentOfText(std::string_view text) {
     const Option* const option = OptionTable::Shared().Find(key);
     if (!option || !option->result() || option->Has(Effect::kStart)) continue;
     if (const Status read = option->read(value, &experiment); !read.ok()) {
+      // A choice that earlier releases took where it has no effect.
+      if (IsWordOf(*option, value)) continue;
       return DataLoss("the checkpoint's settings: " + std::string(key) + " = " +
                       Printable(value, 80) + ": " + read.message());
     }

@@ -1,4 +1,4 @@
-// A checkpoint of release 0.2.0 (commit a8f8d63) is read, and its job goes on from it.
+// A checkpoint of release 0.2.0 (commit a8f8d63) is read, and is where its job would go on.
 //
 // The network has 15 weights: 4 inputs, 3 outputs. Two partitions train in block mode with block
 // momentum; pushes have 1 bit for each number. release_0_2_0/ has the manifest as it was written,

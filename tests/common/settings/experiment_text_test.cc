@@ -194,12 +194,16 @@ TEST(SettingChanges, ATextIsTheExperimentThatItIsOf) {
   const auto read = ExperimentOfText(ExperimentText(e));
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(ExperimentText(*read), ExperimentText(e));
-  for (const char* text :
-       {"job.epochs = many\n", "job.epochs\n", "sync.push_codec = 9bit",
-        "sync.push_codec = topk\nsync.topk_values = topk2bit\n", "sync.pull_codec = 2bit"}) {
+  for (const char* text : {"job.epochs = many\n", "job.epochs\n", "sync.push_codec = 9bit"}) {
     const Status status = ExperimentOfText(text).status();
     EXPECT_EQ(status.code(), StatusCode::kDataLoss) << text;
   }
+  // Earlier releases took these where they have no effect.
+  const auto narrowed = ExperimentOfText(
+      "sync.push_codec = topk\nsync.topk_values = topk2bit\nsync.pull_codec = 2bit\n");
+  ASSERT_TRUE(narrowed.ok()) << narrowed.status().message();
+  EXPECT_EQ(narrowed->sync.topk_values, CodecId::kInt8);
+  EXPECT_EQ(narrowed->sync.pull_codec, CodecId::kFp32);
   EXPECT_TRUE(ExperimentOfText("rubbish\n\n = \n==\0=\n").ok());
 }
 
