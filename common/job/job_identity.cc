@@ -59,6 +59,21 @@ Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
   return compare("optimiser slots", established.optimiser_slots, spec.optimiser_slots);
 }
 
+// An evaluation waits in the coordinator's state, with the sums of each partition, until all have
+// come; that state goes with versions, in the headers of messages.
+Status CheckSums(const Experiment& experiment, const JobSpec& spec) {
+  constexpr int64_t kMost = (256 << 10) / static_cast<int64_t>(sizeof(double));
+  const int64_t sums = spec.metrics.sums();
+  if (sums <= MetricList::kMostMetrics || sums * experiment.sync.partitions <= kMost) {
+    return OkStatus();
+  }
+  return InvalidArgument("sync.partitions = " + std::to_string(experiment.sync.partitions) +
+                         ": each partition reports " + std::to_string(sums) +
+                         " sums of metrics, and servers keep " + std::to_string(kMost) +
+                         " in all; set it to at most " + std::to_string(kMost / sums) +
+                         ", or remove mean_iou from the network");
+}
+
 }  // namespace
 
 std::string HashOf(uint64_t hash) { return "hash " + HexDigits(hash); }
@@ -157,6 +172,7 @@ wire::JobSpec SpecToWire(const JobSpec& spec) {
 }
 
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
+  KUMO_RETURN_IF_ERROR(CheckSums(experiment, spec));
   PlanSettings plan;
   plan.mode = experiment.sync.mode;
   plan.train_samples = spec.train_samples;

@@ -328,6 +328,20 @@ TEST(JobIdentity, TheJobIdTellsJobsAndExperimentsApart) {
   EXPECT_EQ(IdentityOf(other).JobId(), id);
 }
 
+// What partitions report waits in the coordinator's state, which goes through messages.
+TEST(PlanFor, SumsOfMetricsThatAreTooManyForAllPartitionsAreRefused) {
+  Experiment e;
+  JobSpec spec = SomeSpec();
+  spec.metrics =
+      MetricList::Make({{"iou", 0, MetricFormula::kMeanOfRatios, true, 500, 500}}).value();
+  e.sync.partitions = 32;
+  EXPECT_TRUE(PlanFor(e, spec).ok());
+  e.sync.partitions = 33;
+  EXPECT_EQ(PlanFor(e, spec).status().message(),
+            "sync.partitions = 33: each partition reports 1000 sums of metrics, and servers keep "
+            "32768 in all; set it to at most 32, or remove mean_iou from the network");
+}
+
 TEST(PlanFor, TakesTheExperimentsSettings) {
   Experiment e = SomeExperiment();
   e.job.epochs = 3;
