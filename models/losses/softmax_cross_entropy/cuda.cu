@@ -1,8 +1,8 @@
 // Softmax and cross-entropy in one pass: loss = log(sum exp(s - max)) - sum q (s - max), gradient =
 // (softmax - q) / batch times the loss scale, both times the weight of the label's class. q is
 // one-hot, or the label's shares, smoothed if the spec says so. Kernel: one warp for each position
-// of each sample. Another one counts for each class where label and answer are the same. The sums
-// stay on the device.
+// of each sample. Another one counts where label and answer are the same: one block for each class
+// and sample. The sums stay on the device.
 #include <cstdint>
 #include <memory>
 
@@ -177,22 +177,25 @@ __global__ void MeansKernel(int64_t batch, int64_t positions, const int32_t* cou
   of_samples[blockIdx.x] = count == 0 ? 0.0f : static_cast<float>(sum / count);
 }
 
-// Adds the counts of SoftmaxCrossEntropySpec::overlaps. A block for each class.
-__global__ void OverlapKernel(int64_t rows, const Verdict* verdicts, double* sums) {
-  const auto own = static_cast<int>(blockIdx.x);
-  double both = 0;
-  double either = 0;
-  for (int64_t row = threadIdx.x; row < rows; row += kThreads) {
-    const bool is = verdicts[row].label == own;
-    const bool got = verdicts[row].answer == own;
+// of_samples, [2 x classes][batch]: the counts of SoftmaxCrossEntropySpec::overlaps. A block for
+// each class and sample.
+__global__ void OverlapKernel(int64_t batch, int64_t positions, const Verdict* verdicts,
+                              float* of_samples) {
+  const auto own = static_cast<int>(blockIdx.x / batch);
+  const Verdict* const of_sample = verdicts + blockIdx.x % batch * positions;
+  int both = 0;
+  int either = 0;
+  for (int64_t p = threadIdx.x; p < positions; p += kThreads) {
+    const bool is = of_sample[p].label == own;
+    const bool got = of_sample[p].answer == own;
     both += is && got ? 1 : 0;
     either += is || got ? 1 : 0;
   }
   both = SumOfBlock(both);
   either = SumOfBlock(either);
   if (threadIdx.x != 0) return;
-  sums[own] += both;
-  sums[gridDim.x + own] += either;
+  of_samples[blockIdx.x] = static_cast<float>(both);
+  of_samples[gridDim.x + blockIdx.x] = static_cast<float>(either);
 }
 
 // Sets of_positions, [means][batch x positions]: the terms that each position adds to the sums of
@@ -219,6 +222,8 @@ class SoftmaxCrossEntropyOp final : public LossOp {
                       "what positions add to the sums"),
         verdicts_(engine, spec.overlaps ? max_batch * spec.scores.plane() : 0,
                   "what positions are and got"),
+        overlaps_(engine, spec.overlaps ? 2 * spec.scores.channels() * max_batch : 0,
+                  "overlaps of classes"),
         class_weights_(engine, static_cast<int64_t>(spec.class_weights.size()),
                        "the class weights"),
         counted_(engine, ignores() ? max_batch : 0, "positions that count"),
@@ -247,8 +252,11 @@ class SoftmaxCrossEntropyOp final : public LossOp {
                                   top_, scores, Labels(labels), spec_.weight, engine_.loss_scale(),
                                   of_positions_.data(), verdicts_.data(), grad_scores));
     if (spec_.overlaps) {
-      KUMO_CUDA(engine_, Queue(launch, OverlapKernel, spec_.scores.channels(), batch * positions,
-                               verdicts_.data(), sums + spec_.means()));
+      const int64_t classes = spec_.scores.channels();
+      KUMO_CUDA(engine_, Queue(launch, OverlapKernel, classes * batch, batch, positions,
+                               verdicts_.data(), overlaps_.data()));
+      KUMO_CUDA(engine_, AddLosses(launch, batch, /*positions=*/1, static_cast<int>(2 * classes),
+                                   overlaps_.data(), sums + spec_.means()));
     }
     if (!ignores()) {
       KUMO_CUDA(engine_,
@@ -273,6 +281,7 @@ class SoftmaxCrossEntropyOp final : public LossOp {
   TopRanks top_;
   DeviceArray<float> of_positions_;   // [means][batch x positions]
   DeviceArray<Verdict> verdicts_;     // [batch x positions]; null if they are not wanted
+  DeviceArray<float> overlaps_;       // [2 x classes][batch]; likewise
   DeviceArray<float> class_weights_;  // null if there are none
   DeviceArray<int32_t> counted_;      // by sample; null if no label is ignored
   DeviceArray<float> of_samples_;     // [means][batch]; likewise
