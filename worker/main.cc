@@ -125,16 +125,20 @@ Result<JsonFields> PrintCheck(const Trainer& trainer, const Experiment& experime
               data.train->size(), HashOf(trainer.spec().train.hash).c_str());
   std::printf("data     %s: %" PRId64 " validation samples, %s\n", data.validation->name().c_str(),
               data.validation->size(), HashOf(trainer.spec().validation.hash).c_str());
-  const ExchangeBytes bytes = shape.policy.BytesOf(shape.plan.Round(shape.plan.rounds() - 1),
-                                                   shape.map.chunks(), experiment.sync.partitions);
+  const RoundPlan last = shape.plan.Round(shape.plan.rounds() - 1);
+  const ExchangeBytes bytes =
+      shape.policy.BytesOf(last, shape.map.chunks(), experiment.sync.partitions);
+  const auto name = [&](CodecId codec) {
+    return WriteValue(last.full_precision ? CodecId::kFp32 : codec);
+  };
   std::printf("traffic  %s: each partition pushes %s (%s), each worker pulls %s (%s)\n",
-              experiment.sync.mode == SyncMode::kBlock ? "a block" : "a minibatch",
+              last.local_steps ? "a block" : "a minibatch",
               HumanBytes(static_cast<uint64_t>(bytes.push)).c_str(),
-              WriteValue(experiment.sync.push_codec).c_str(),
+              name(experiment.sync.push_codec).c_str(),
               HumanBytes(static_cast<uint64_t>(bytes.pull)).c_str(),
-              shape.policy.pull_form() == PullForm::kRelay
+              shape.policy.Relays(last, Segment::kDecayed)
                   ? "contributions, relayed"
-                  : WriteValue(experiment.sync.pull_codec).c_str());
+                  : name(experiment.sync.pull_codec).c_str());
   std::string devices;
   for (const std::string& device : ListDevices()) devices += (devices.empty() ? "" : ", ") + device;
   std::printf("devices  %s\n", devices.c_str());
