@@ -33,33 +33,34 @@ int AliveIntervalMs(const remote::Start& start) {
   return std::max(1, static_cast<int>(start.silence_s() * 1000 / kAlivePerSilence));
 }
 
-// A file for ssh's own messages, which would be lost in the program's output.
-class SshLog {
+// An empty file in the folder for temporary files, removed at the end.
+class TemporaryFile {
  public:
-  SshLog() {
+  // `name` ends in XXXXXX.
+  explicit TemporaryFile(const std::string& name) {
     std::error_code error;
     const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-    std::string file = folder / "kumo-ssh-XXXXXX";
+    if (error || !folder.is_absolute()) return;
+    std::string file = folder / name;
     const int fd = mkstemp(file.data());
     if (fd < 0) return;
     close(fd);
     path_ = file;
-    made_ = true;
   }
-  ~SshLog() {
-    if (made_) unlink(path_.c_str());
+  ~TemporaryFile() {
+    if (!path_.empty()) unlink(path_.c_str());
   }
-  SshLog(const SshLog&) = delete;
-  SshLog& operator=(const SshLog&) = delete;
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  // "" if there is none.
   const std::string& path() const { return path_; }
-  bool made() const { return made_; }
 
  private:
-  // Without the file, ssh's messages go to the launcher's log, but not into our error.
-  std::string path_ = "/dev/stderr";
-  bool made_ = false;
+  std::string path_;
 };
 
+// log: for ssh's own messages, which would be lost in the program's output. Without it they go to
+// the launcher's log, but not into our error.
 std::vector<std::string> SshCommand(const RemoteHost& host, const std::string& log) {
   std::vector<std::string> command = host.ssh;
   // No interactive questions, and an end if the other host is silent.
@@ -67,7 +68,7 @@ std::vector<std::string> SshCommand(const RemoteHost& host, const std::string& l
                              "ServerAliveCountMax=3", "LogLevel=ERROR"}) {
     command.insert(command.end(), {"-o", option});
   }
-  command.insert(command.end(), {"-E", log, "-T", host.host, "--",
+  command.insert(command.end(), {"-E", log.empty() ? "/dev/stderr" : log, "-T", host.host, "--",
                                  "exec " + InSingleQuotes(host.kumo) + " remote --serve"});
   return command;
 }
@@ -142,36 +143,14 @@ std::string IdleMarkOf(const remote::Start& start) {
   return "";
 }
 
-// The program's idle mark on this host. Without a folder for it the program counts as taking part.
-class IdleMarkHere {
- public:
-  explicit IdleMarkHere(bool wanted) {
-    std::error_code error;
-    const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-    if (!wanted || error || !folder.is_absolute()) return;
-    std::string file = folder / "kumo-idle-XXXXXX";
-    const int fd = mkstemp(file.data());
-    if (fd < 0) return;
-    close(fd);
-    file_ = file;
-  }
-  ~IdleMarkHere() { RemoveIdleMark(file_); }
-  IdleMarkHere(const IdleMarkHere&) = delete;
-  IdleMarkHere& operator=(const IdleMarkHere&) = delete;
+// The far side's exit code for a program that was given an idle mark.
+int EndOf(int code, const std::string& idle_mark) {
+  if (code == kTookNoPart) return static_cast<int>(ExitCode::kCrashed);
+  return code == 0 && access(idle_mark.c_str(), F_OK) == 0 ? kTookNoPart : code;
+}
 
-  const std::string& file() const { return file_; }
-  // The far side's exit code for the program's.
-  int EndOf(int code) const {
-    if (file_.empty()) return code;
-    if (code == kTookNoPart) return static_cast<int>(ExitCode::kCrashed);
-    return code == 0 && access(file_.c_str(), F_OK) == 0 ? kTookNoPart : code;
-  }
-
- private:
-  std::string file_;
-};
-
-Result<pid_t> StartHere(const remote::Start& start, const IdleMarkHere& idle_mark) {
+// idle_mark: the program's on this host; "": none.
+Result<pid_t> StartHere(const remote::Start& start, const std::string& idle_mark) {
   if (chdir(start.directory().c_str()) != 0) {
     return FailedPrecondition("the folder " + start.directory() + ": " + std::strerror(errno) +
                               "; every host needs the same folders as the launching host");
@@ -183,7 +162,7 @@ Result<pid_t> StartHere(const remote::Start& start, const IdleMarkHere& idle_mar
     if (equals == std::string::npos || entry.substr(0, equals) == kIdleMark) continue;
     spec.environment.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
   }
-  spec.environment.emplace_back(kIdleMark, idle_mark.file());
+  spec.environment.emplace_back(kIdleMark, idle_mark);
   const Result<pid_t> pid = StartChild(spec);
   return pid.ok() ? pid : FailedPrecondition(pid.status().message());
 }
@@ -196,7 +175,7 @@ bool IsPassedOn(uint8_t signal) {
 }  // namespace
 
 Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSource* signals) {
-  const SshLog log;
+  const TemporaryFile log("kumo-ssh-XXXXXX");
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) != 0) return Internal(std::string("pipe: ") + std::strerror(errno));
   ChildSpec spec;
@@ -220,10 +199,11 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
     }
   }
   close(fds[1]);
-  if (*code == kTookNoPart) return 0;
-  RemoveIdleMark(IdleMarkOf(start));
+  const std::string idle_mark = IdleMarkOf(start);
+  if (!idle_mark.empty() && *code == kTookNoPart) return 0;
+  RemoveIdleMark(idle_mark);
   if (*code != kNobodyThere) return *code;
-  const std::string words = log.made() ? ExitReasonOf(log.path(), "", 0) : "";
+  const std::string words = log.path().empty() ? "" : ExitReasonOf(log.path(), "", 0);
   return Unavailable("the host " + host.host + " cannot be reached, or the connection was lost: " +
                      (!words.empty() ? words
                       : told.ok()    ? "ssh ended with 255"
@@ -232,7 +212,10 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
 
 Result<int> ServeRemote(int input_fd, StopSource* signals) {
   KUMO_ASSIGN_OR_RETURN(const remote::Start start, ReadStart(input_fd));
-  const IdleMarkHere idle_mark(!IdleMarkOf(start).empty());
+  // Without a file for it the program counts as taking part.
+  std::optional<TemporaryFile> mark_file;
+  if (!IdleMarkOf(start).empty()) mark_file.emplace("kumo-idle-XXXXXX");
+  const std::string idle_mark = mark_file ? mark_file->path() : "";
   KUMO_ASSIGN_OR_RETURN(const pid_t pid, StartHere(start, idle_mark));
   // Silence while this machine slept, or was paused, says nothing.
   const RunningClock clock;
@@ -242,7 +225,9 @@ Result<int> ServeRemote(int input_fd, StopSource* signals) {
   for (;;) {
     pollfd readable[2] = {{input_fd, POLLIN, 0}, {signals->fd(), POLLIN, 0}};
     poll(readable, 2, std::min(AliveIntervalMs(start), kLongestWaitMs));
-    if (const std::optional<int> code = ExitOf(pid)) return idle_mark.EndOf(*code);
+    if (const std::optional<int> code = ExitOf(pid)) {
+      return idle_mark.empty() ? *code : EndOf(*code, idle_mark);
+    }
     bool gone = clock.NowUs() - heard > silence;
     uint8_t byte = 0;
     if (readable[0].revents != 0) {

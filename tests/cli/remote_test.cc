@@ -57,6 +57,8 @@ TEST_F(RemoteTest, WhatAProgramPrintsAndHowItEndsIsSeenHere) {
   EXPECT_EQ(ended.err, "words\n");
   Program("program", "kill -SEGV $$\n");
   EXPECT_EQ(RunRemote({Path("program")}).code, 128 + SIGSEGV);
+  Program("program", "exit 254\n");
+  EXPECT_EQ(RunRemote({Path("program")}).code, 254) << "a code like any other without an idle mark";
   EXPECT_THAT(RunRemote({"kumo", "--version"}).out, HasSubstr("kumo "));
 }
 
