@@ -334,12 +334,13 @@ TEST(PlanFor, SumsOfMetricsThatAreTooManyForAllPartitionsAreRefused) {
   JobSpec spec = SomeSpec();
   spec.metrics =
       MetricList::Make({{"iou", 0, MetricFormula::kMeanOfRatios, true, 500, 500}}).value();
-  e.sync.partitions = 32;
+  e.sync.partitions = 65;
   EXPECT_TRUE(PlanFor(e, spec).ok());
-  e.sync.partitions = 33;
+  e.sync.partitions = 66;
   EXPECT_EQ(PlanFor(e, spec).status().message(),
-            "sync.partitions = 33: each partition reports 1000 sums of metrics, and servers keep "
-            "32768 in all; set it to at most 32, or remove mean_iou from the network");
+            "sync.partitions = 66: each partition reports 1000 sums of metrics, and servers keep "
+            "65536 in all; set it to at most 65, or measure less (mean_iou has two sums for each "
+            "class)");
 }
 
 TEST(PlanFor, TakesTheExperimentsSettings) {
