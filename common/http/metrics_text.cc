@@ -224,7 +224,7 @@ void AddFigures(const wire::JobStatus& job, Families* to) {
 
 void AddJob(const wire::JobStatus& job, const JobCounts& counts, Families* to) {
   to->Gauge("kumo_job_info", "1; what the job is called.", Always(1), {{"name", job.job_name()}});
-  for (const Choice<Phase>& phase : kPhases) {
+  for (const Choice<JobPhase>& phase : kPhases) {
     to->Gauge("kumo_job_phase", "1 for what the job does.",
               Always(job.phase() == phase.word ? 1 : 0), {{"phase", std::string(phase.word)}});
   }

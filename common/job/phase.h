@@ -7,15 +7,17 @@
 
 namespace kumo {
 
-enum class Phase { kWaiting, kTraining, kFinished, kFailed };
-inline constexpr Choice<Phase> kPhases[] = {
-    {Phase::kWaiting, "waiting"},
-    {Phase::kTraining, "training"},
-    {Phase::kFinished, "finished"},
-    {Phase::kFailed, "failed"},
+enum class JobPhase { kWaiting, kTraining, kFinished, kFailed };
+inline constexpr Choice<JobPhase> kPhases[] = {
+    {JobPhase::kWaiting, "waiting"},
+    {JobPhase::kTraining, "training"},
+    {JobPhase::kFinished, "finished"},
+    {JobPhase::kFailed, "failed"},
 };
-constexpr std::span<const Choice<Phase>> ChoicesOf(Phase) { return kPhases; }
+constexpr std::span<const Choice<JobPhase>> ChoicesOf(JobPhase) { return kPhases; }
 
-constexpr bool IsOver(Phase phase) { return phase == Phase::kFinished || phase == Phase::kFailed; }
+constexpr bool IsOver(JobPhase phase) {
+  return phase == JobPhase::kFinished || phase == JobPhase::kFailed;
+}
 
 }  // namespace kumo

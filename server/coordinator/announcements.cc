@@ -29,7 +29,7 @@ std::string WaitsForProcesses(const JobState& job, TimeUs now) {
 
 std::string WaitsFor(const JobState& job, TimeUs now) {
   const std::string processes = WaitsForProcesses(job, now);
-  if (job.phase != Phase::kTraining || !processes.empty()) return processes;
+  if (job.phase != JobPhase::kTraining || !processes.empty()) return processes;
   return job.members().WaitsForPartitions(
       now, job.leasing.table(), job.progress.Unevaluated(job.start.experiment.sync.partitions));
 }

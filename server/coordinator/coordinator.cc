@@ -79,7 +79,7 @@ void Coordinator::Apply(const std::optional<MemberEvent>& event, StepContext* co
       if (!job_.recovery.undecided() || !job_.recovery.Decide(job_.members().servers, context))
         return;
       BeginRun(context);
-      job_.phase = Phase::kTraining;  // the other processes go on where they are
+      job_.phase = JobPhase::kTraining;  // the other processes go on where they are
       job_.clock.Moved(context->now);
       job_.membership.MarkRecovering(0);
       job_.leasing.AskForClaims(context->now +
@@ -128,7 +128,7 @@ void Coordinator::TakeOver(int64_t version, const Directive& directive, StepCont
 // A server was started again, and its shard is lost with its former process. If versions are kept
 // twice, the server fetches its shard from the next server, and all other processes go on.
 void Coordinator::Recover(const MemberEvent& event, StepContext* context) {
-  if (job_.phase != Phase::kTraining) return;
+  if (job_.phase != JobPhase::kTraining) return;
   if (!job_.start.experiment.cluster.KeepsVersionsTwice() || job_.version < 0 ||
       job_.ending.why()) {
     GoBack(event.why, context);
@@ -145,14 +145,14 @@ void Coordinator::Recover(const MemberEvent& event, StepContext* context) {
 
 // The job goes back to the newest good checkpoint, in a new generation.
 void Coordinator::GoBack(const std::string& why, StepContext* context) {
-  if (job_.phase != Phase::kTraining) return;
+  if (job_.phase != JobPhase::kTraining) return;
   if (job_.ending.why()) {  // the rounds that were to be saved before the failure are lost
     Fail(*job_.ending.why(), context);
     return;
   }
   const int64_t saved = job_.saving.checkpoints().last();
   job_.recovery.GoBack(why, std::max(job_.version, saved), context);
-  job_.phase = Phase::kWaiting;
+  job_.phase = JobPhase::kWaiting;
   job_.version = -1;
   job_.start_gate.Begin(context->now);
   job_.progress.GoBack();
@@ -204,7 +204,7 @@ Directive Coordinator::OnVersion(int64_t version, const MetricSums& metrics, Ste
   Directive directive;
   const Range rounds = job_.plan->RoundsFrom(version);
   if (rounds.size() > 0 && rounds.end <= job_.ending.stop().LastOf(job_.plan->rounds())) {
-    const bool may_move = job_.phase == Phase::kTraining && !job_.saving.IsBehind();
+    const bool may_move = job_.phase == JobPhase::kTraining && !job_.saving.IsBehind();
     directive.move = job_.leasing.DirectMove(rounds.end, may_move, job_.members(), now);
     job_.ending.Direct(version, *job_.plan, &directive, &job_.saving, &job_.membership, now);
   }
@@ -267,10 +267,10 @@ TimeUs Coordinator::Tick(const ShardStatus&, StepContext* context) {
   }
   ticked_at_ = context->now;
   switch (job_.phase) {
-    case Phase::kWaiting:
+    case JobPhase::kWaiting:
       TickWaiting(context);
       break;
-    case Phase::kTraining:
+    case JobPhase::kTraining:
       TickTraining(context);
       break;
     default:
@@ -307,7 +307,7 @@ void Coordinator::TickWaiting(StepContext* context) {
   moves_results_ = sets_aside && !run_began_;
   BeginRun(context);
   if (moves_results_) return;
-  job_.phase = Phase::kTraining;
+  job_.phase = JobPhase::kTraining;
   job_.clock.Moved(context->now);
   job_.saving.CountFrom(context->now);
   job_.leasing.Begin(job_.members(), generation().start_version, context->now);
@@ -320,7 +320,7 @@ void Coordinator::TickTraining(StepContext* context) {
   const TimeUs now = context->now;
   Apply(job_.leasing.SettleClaims(job_.members(), generation().since, job_.OldestOpenRound(), now),
         context);
-  if (job_.phase != Phase::kTraining) return;
+  if (job_.phase != JobPhase::kTraining) return;
   const TimeUs limit = FromSeconds(job_.start.experiment.cluster.stall_timeout_s);
   // Without a worker for some partition the open round cannot close.
   const bool no_worker = job_.members().workers.empty() || job_.membership.alone() ||
@@ -354,12 +354,12 @@ void Coordinator::EndWith(const std::string& why, StepContext* context) {
 }
 
 void Coordinator::FinishIfDone(StepContext* context) {
-  if (job_.phase != Phase::kTraining || !job_.plan) return;
+  if (job_.phase != JobPhase::kTraining || !job_.plan) return;
   if (!job_.ending.HasEnded(job_.version, job_.plan->rounds(),
                             job_.progress.complete() && !job_.saving.keeps_evaluations(),
                             job_.saving.checkpoints()))
     return;
-  job_.phase = Phase::kFinished;
+  job_.phase = JobPhase::kFinished;
   job_.shutdown.OnFinished(context->now);
   SendOrdersToAll(job_, context);
 }
@@ -367,7 +367,7 @@ void Coordinator::FinishIfDone(StepContext* context) {
 void Coordinator::Fail(const Status& status, StepContext* context) {
   if (IsOver(job_.phase)) return;
   LOG(ERROR) << status.message();
-  job_.phase = Phase::kFailed;
+  job_.phase = JobPhase::kFailed;
   job_.shutdown.OnFailed(status);
   SendOrdersToAll(job_, context);
 }

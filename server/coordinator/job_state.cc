@@ -34,7 +34,7 @@ JobState::JobState(CoordinatorStart of, std::optional<checkpoint::Manifest> rest
           recovery.restored(), now) {
   manifests.StartFrom(recovery.restored());
   if (!start.finished) return;
-  phase = Phase::kFinished;
+  phase = JobPhase::kFinished;
   version = recovery.generation().start_version;
   shutdown.WaitFor(start_gate.workers() + start.identity.servers - 1,
                    now + FromSeconds(start.experiment.cluster.suspect_after_s));

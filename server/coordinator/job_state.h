@@ -43,7 +43,7 @@ struct JobState {
 
   CoordinatorStart start;
   std::optional<JobPlan> plan;  // once a worker has brought the job's spec
-  Phase phase = Phase::kWaiting;
+  JobPhase phase = JobPhase::kWaiting;
   int64_t version = -1;  // of chunk 0
   RoundClock clock;
   SharedFolder folder;

@@ -68,9 +68,9 @@ void Leasing::GoBack() {
   move_at_ = -1;
 }
 
-Effects Leasing::On(const MemberEvent& event, const MemberTable& members, Phase phase,
+Effects Leasing::On(const MemberEvent& event, const MemberTable& members, JobPhase phase,
                     int64_t open) {
-  const bool training = phase == Phase::kTraining;
+  const bool training = phase == JobPhase::kTraining;
   switch (event.kind) {
     case MemberEvent::Kind::kJoined:
       if (!training) return {};
@@ -89,13 +89,13 @@ Effects Leasing::On(const MemberEvent& event, const MemberTable& members, Phase 
   }
 }
 
-Effects Leasing::Lose(const MemberEvent& event, const MemberTable& members, Phase phase,
+Effects Leasing::Lose(const MemberEvent& event, const MemberTable& members, JobPhase phase,
                       int64_t open) {
   if (event.handed_over) table_.HandedOver(event.peer);
   const bool lost = table_.Lose(event.peer, open);
   LOG_IF(WARNING, event.kind == MemberEvent::Kind::kGone && !IsOver(phase))
       << event.who << (lost ? " is lost: " : " has left: ") << event.why;
-  if (phase != Phase::kTraining || !lost) return {};
+  if (phase != JobPhase::kTraining || !lost) return {};
   if (first_loss_.empty()) first_loss_ = event.who + ": " + event.why;
   if (loss_takes_back()) {
     return {.go_back = event.who + " is lost with the state of its partitions: " + event.why};
@@ -216,12 +216,12 @@ Effects Leasing::HelpStragglers(std::vector<int> missing, int64_t round, const M
   return AssignHelpers(missing, round, takers, &table_) ? Orders() : Effects();
 }
 
-void Leasing::FillIn(const PeerName& to, const MemberTable& members, Phase phase,
+void Leasing::FillIn(const PeerName& to, const MemberTable& members, JobPhase phase,
                      wire::Orders* orders) const {
   const WorkerMember* const worker = members.Find(to);
   if (!worker) return;
   orders->set_released(worker->leaving && table_.Count(to) == 0);
-  if (phase != Phase::kTraining) return;
+  if (phase != JobPhase::kTraining) return;
   for (size_t p = 0; p < table_.leases().size(); ++p) {
     const LeaseTable::Lease& lease = table_.leases()[p];
     if (lease.worker != to) continue;
@@ -239,8 +239,8 @@ void Leasing::FillIn(const PeerName& to, const MemberTable& members, Phase phase
   }
 }
 
-void Leasing::FillIn(const ServerMember& server, Phase phase, wire::Orders* orders) const {
-  if (phase != Phase::kTraining) return;
+void Leasing::FillIn(const ServerMember& server, JobPhase phase, wire::Orders* orders) const {
+  if (phase != JobPhase::kTraining) return;
   wire::LeaseTable table = table_.ToWire();
   if (HashOf(table) != server.report.lease_table()) *orders->mutable_lease_table() = table;
 }

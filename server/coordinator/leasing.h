@@ -114,7 +114,7 @@ class Leasing {
   void GoBack();
 
   // A worker has come or gone. open: the oldest round that may be open.
-  Effects On(const MemberEvent& event, const MemberTable& members, Phase phase, int64_t open);
+  Effects On(const MemberEvent& event, const MemberTable& members, JobPhase phase, int64_t open);
 
   // The other servers go on where they are: collects claims until then.
   void AskForClaims(TimeUs until) { lease_recovery_.AskUntil(until); }
@@ -138,13 +138,13 @@ class Leasing {
                          const RoundClock& clock, TimeUs now);
 
   // Orders of a worker: its leases.
-  void FillIn(const PeerName& worker, const MemberTable& members, Phase phase,
+  void FillIn(const PeerName& worker, const MemberTable& members, JobPhase phase,
               wire::Orders* orders) const;
   // Orders of a server: the lease table, if the server's report says that it has another one.
-  void FillIn(const ServerMember& server, Phase phase, wire::Orders* orders) const;
+  void FillIn(const ServerMember& server, JobPhase phase, wire::Orders* orders) const;
 
  private:
-  Effects Lose(const MemberEvent& event, const MemberTable& members, Phase phase, int64_t open);
+  Effects Lose(const MemberEvent& event, const MemberTable& members, JobPhase phase, int64_t open);
   Effects LetGo(const PeerName& worker, const MemberTable& members, int64_t open);
   Effects LeaseOrphans(const MemberTable& members, int64_t open);
   bool Straggles(int partition, int64_t round, double computing_ms, const MemberTable& members,

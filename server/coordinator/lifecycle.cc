@@ -97,13 +97,13 @@ StartGate::StartGate(const Experiment::Cluster& cluster, TimeUs now)
       since_(now),
       enough_at_(now) {}
 
-std::string StartGate::WaitsFor(Phase phase, const Recovery& recovery,
+std::string StartGate::WaitsFor(JobPhase phase, const Recovery& recovery,
                                 const MembershipTracker& membership, bool knows_spec,
                                 TimeUs now) const {
   if (IsOver(phase)) return "";
   if (recovery.undecided()) return membership.members().WaitsForServers(now, false);
   if (recovery.generation().choosing) return recovery.WaitsFor();
-  const bool beginning = phase == Phase::kWaiting && !recovery.went_back();
+  const bool beginning = phase == JobPhase::kWaiting && !recovery.went_back();
   return membership.WaitsFor(now, knows_spec, beginning ? workers_ : min_workers_);
 }
 
@@ -113,7 +113,7 @@ std::optional<Status> StartGate::Tick(const Recovery& recovery, const Membership
                                       bool knows_spec, bool stop, TimeUs now) {
   const bool beginning = !recovery.went_back();
   const TimeUs limit = beginning ? join_timeout_ : stall_timeout_;
-  const std::string missing = WaitsFor(Phase::kWaiting, recovery, membership, knows_spec, now);
+  const std::string missing = WaitsFor(JobPhase::kWaiting, recovery, membership, knows_spec, now);
   const bool late = now - since_ > limit;
   const bool enough =
       membership.members().ServersAreReady() && membership.CountTakers() >= min_workers_;
@@ -234,22 +234,22 @@ bool Shutdown::IsOver(const MemberTable& members, TimeUs now) {
   return AllKnow(members) || now >= until_;
 }
 
-Status Shutdown::Outcome(Phase phase, const StopPoint& stop) const {
-  if (phase == Phase::kFailed) return failure_;
+Status Shutdown::Outcome(JobPhase phase, const StopPoint& stop) const {
+  if (phase == JobPhase::kFailed) return failure_;
   if (stop.version() < 0 || stop.finishes()) return OkStatus();
   return Unavailable("stopped after round " + std::to_string(stop.version()) +
                      ", which is saved: start the job again to go on from there");
 }
 
-void Shutdown::FillIn(Phase phase, const StopPoint& stop, int64_t version,
+void Shutdown::FillIn(JobPhase phase, const StopPoint& stop, int64_t version,
                       wire::Header* header) const {
-  if (phase == Phase::kFailed) {
+  if (phase == JobPhase::kFailed) {
     header->mutable_refusal()->set_code(static_cast<uint32_t>(failure_.code()));
     header->mutable_refusal()->set_reason(failure_.message());
   }
   wire::Orders* orders = header->mutable_orders();
-  orders->set_finished(phase == Phase::kFinished);
-  orders->set_stopped(phase == Phase::kFinished && stop.version() >= 0 && !stop.finishes());
+  orders->set_finished(phase == JobPhase::kFinished);
+  orders->set_stopped(phase == JobPhase::kFinished && stop.version() >= 0 && !stop.finishes());
   // For workers that join now: the directive with the stop was sent with the version before. Orders
   // do not name the stop earlier: if server 0 died before that version was kept twice, its
   // successor would not know of the stop, but workers would.

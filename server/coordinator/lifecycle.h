@@ -105,8 +105,8 @@ class StartGate {
   void Begin(TimeUs now) { since_ = enough_at_ = now; }
   // The processes that the job waits for, in any phase; "" if all that it needs are there.
   // knows_spec: servers can have their shards.
-  std::string WaitsFor(Phase phase, const Recovery& recovery, const MembershipTracker& membership,
-                       bool knows_spec, TimeUs now) const;
+  std::string WaitsFor(JobPhase phase, const Recovery& recovery,
+                       const MembershipTracker& membership, bool knows_spec, TimeUs now) const;
   // In kWaiting: nullopt while the job waits, ok when training begins, an error if it never will.
   // stop: the job was told to stop.
   std::optional<Status> Tick(const Recovery& recovery, const MembershipTracker& membership,
@@ -240,9 +240,9 @@ class Shutdown {
   bool IsOver(const MemberTable& members, TimeUs now);
 
   // The exit status of this process.
-  Status Outcome(Phase phase, const StopPoint& stop) const;
+  Status Outcome(JobPhase phase, const StopPoint& stop) const;
   // Orders of a member: the end. version: of chunk 0.
-  void FillIn(Phase phase, const StopPoint& stop, int64_t version, wire::Header* header) const;
+  void FillIn(JobPhase phase, const StopPoint& stop, int64_t version, wire::Header* header) const;
 
  private:
   TimeUs limit_;

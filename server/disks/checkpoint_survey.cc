@@ -55,7 +55,7 @@ SendAction CheckpointSurvey::StatusReply(const PeerName& to) const {
   reply.message.header.set_type(wire::STATUS_REPLY);
   wire::JobStatus* const status = reply.message.header.mutable_job_status();
   status->set_job_name(settings_.identity.job_name);
-  status->set_phase(std::string(WordOf(Phase::kWaiting)));
+  status->set_phase(std::string(WordOf(JobPhase::kWaiting)));
   status->set_waits_for(WaitsFor());
   status->set_last_checkpoint(settings_.newer_than);
   return reply;

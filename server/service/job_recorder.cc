@@ -172,7 +172,7 @@ std::optional<std::string> JobRecorder::NewFailure() {
 
 void JobRecorder::ShowProgress(const wire::JobStatus& status, TimeUs now) {
   next_progress_ = now + static_cast<TimeUs>(output_.interval_s * 1e6);
-  if (status.phase() == WordOf(Phase::kTraining) && status.has_rounds()) {
+  if (status.phase() == WordOf(JobPhase::kTraining) && status.has_rounds()) {
     recorder_->Record(ProgressOf(status));
   }
 }

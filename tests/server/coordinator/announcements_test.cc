@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/phase.h"
 #include "tests/common/job/small_job.h"
 #include "tests/server/coordinator/coordinator_harness.h"
 
@@ -47,7 +48,7 @@ struct Told {
     return job;
   }
   void Train(int64_t version) {
-    job.phase = Phase::kTraining;
+    job.phase = JobPhase::kTraining;
     job.version = version;
     job.leasing.Begin(job.members(), version, kNow);
   }
@@ -106,14 +107,14 @@ TEST(Announcements, EachPartitionIsOneWorkersAndServersAreToldWhose) {
 TEST(Announcements, BeforeAndAfterTheTrainingNobodyHasALease) {
   Told told(2, 2);
   told.Train(0);
-  for (const Phase phase : {Phase::kWaiting, Phase::kFinished, Phase::kFailed}) {
+  for (const JobPhase phase : {JobPhase::kWaiting, JobPhase::kFinished, JobPhase::kFailed}) {
     told.job.phase = phase;
-    if (phase == Phase::kFailed) told.job.shutdown.OnFailed(Unavailable("the disk is full"));
+    if (phase == JobPhase::kFailed) told.job.shutdown.OnFailed(Unavailable("the disk is full"));
     for (const auto& [peer, header] : told.OrdersToAll()) {
       EXPECT_TRUE(header.orders().leases().empty());
       EXPECT_FALSE(header.orders().has_lease_table());
-      EXPECT_EQ(header.orders().finished(), phase == Phase::kFinished);
-      EXPECT_EQ(header.refusal().reason(), phase == Phase::kFailed ? "the disk is full" : "");
+      EXPECT_EQ(header.orders().finished(), phase == JobPhase::kFinished);
+      EXPECT_EQ(header.refusal().reason(), phase == JobPhase::kFailed ? "the disk is full" : "");
     }
   }
 }
@@ -164,10 +165,10 @@ TEST(Announcements, AStatusNamesPartitionsOnlyIfTheyAreLate) {
 }
 
 TEST(Announcements, AStatusIsOfThePhaseAndOfAllMembers) {
-  const std::pair<Phase, const char*> phases[] = {{Phase::kWaiting, "waiting"},
-                                                  {Phase::kTraining, "training"},
-                                                  {Phase::kFinished, "finished"},
-                                                  {Phase::kFailed, "failed"}};
+  const std::pair<JobPhase, const char*> phases[] = {{JobPhase::kWaiting, "waiting"},
+                                                     {JobPhase::kTraining, "training"},
+                                                     {JobPhase::kFinished, "finished"},
+                                                     {JobPhase::kFailed, "failed"}};
   Told told(3, 4);
   told.Train(2);
   for (const auto& [phase, name] : phases) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "common/job/phase.h"
 #include "server/coordinator/announcements.h"
 #include "tests/common/job/small_job.h"
 
@@ -60,14 +61,14 @@ TEST(JobState, NoOpenRoundIsOlderThanWhatIsKnownOfEachServerNorThanTheStart) {
 
 TEST(JobState, AJobBeginsWhereItsCheckpointSaysAndAFinishedOneIsOver) {
   const JobState fresh = Make(), resumed = Make(8), finished = Make(8, true);
-  EXPECT_EQ(fresh.phase, Phase::kWaiting);
-  EXPECT_EQ(resumed.phase, Phase::kWaiting);
+  EXPECT_EQ(fresh.phase, JobPhase::kWaiting);
+  EXPECT_EQ(resumed.phase, JobPhase::kWaiting);
   EXPECT_EQ(fresh.recovery.generation().start_version, 0);
   EXPECT_EQ(resumed.recovery.generation().start_version, 8);
   EXPECT_EQ(fresh.saving.checkpoints().last(), -1);
   EXPECT_EQ(resumed.saving.checkpoints().last(), 8);
   EXPECT_EQ(resumed.version, -1) << "chunk 0 is not there";
-  EXPECT_EQ(finished.phase, Phase::kFinished);
+  EXPECT_EQ(finished.phase, JobPhase::kFinished);
   EXPECT_EQ(finished.version, 8);
 }
 

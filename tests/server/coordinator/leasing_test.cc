@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "common/job/phase.h"
 
 namespace kumo {
 namespace {
@@ -60,7 +61,7 @@ struct LeasedJob {
 
   MemberTable members{1, "here"};
   Leasing leasing;
-  Phase phase = Phase::kTraining;
+  JobPhase phase = JobPhase::kTraining;
   int64_t open = 0;
 };
 
@@ -181,13 +182,13 @@ TEST(Leasing, AJobThatGoesBackOrIsOverHasNoLeases) {
   LeasedJob job;
   job.Begin({"a", "b"});
   EXPECT_EQ(job.OrdersOf("a").size(), 3u);
-  for (const Phase phase : {Phase::kWaiting, Phase::kFinished, Phase::kFailed}) {
+  for (const JobPhase phase : {JobPhase::kWaiting, JobPhase::kFinished, JobPhase::kFailed}) {
     job.phase = phase;
     EXPECT_TRUE(job.OrdersOf("a").empty());
     EXPECT_TRUE(job.Join("c").go_back.empty());
   }
   job.leasing.GoBack();
-  job.phase = Phase::kTraining;
+  job.phase = JobPhase::kTraining;
   EXPECT_EQ(job.Holders().count(""), 6u);
 }
 

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/phase.h"
+
 namespace kumo {
 namespace {
 
@@ -268,29 +270,29 @@ TEST(Shutdown, WhereOthersAreToComeItWaitsForAsManyGoodbyes) {
 
 TEST(Shutdown, SaysToAllWhatThisProcessEndsWith) {
   Shutdown shutdown;
-  const auto told = [&](Phase phase, const StopPoint& stop, int64_t version) {
+  const auto told = [&](JobPhase phase, const StopPoint& stop, int64_t version) {
     wire::Header header;
     shutdown.FillIn(phase, stop, version, &header);
     return header;
   };
-  const wire::Header training = told(Phase::kTraining, StoppedAt(-1), 3);
+  const wire::Header training = told(JobPhase::kTraining, StoppedAt(-1), 3);
   EXPECT_FALSE(training.orders().finished() || training.orders().stopped());
   EXPECT_FALSE(training.has_refusal());
 
-  EXPECT_TRUE(shutdown.Outcome(Phase::kFinished, StoppedAt(-1)).ok());
-  const wire::Header done = told(Phase::kFinished, StoppedAt(-1), 9);
+  EXPECT_TRUE(shutdown.Outcome(JobPhase::kFinished, StoppedAt(-1)).ok());
+  const wire::Header done = told(JobPhase::kFinished, StoppedAt(-1), 9);
   EXPECT_TRUE(done.orders().finished() && !done.orders().stopped());
 
-  const Status outcome = shutdown.Outcome(Phase::kFinished, StoppedAt(5));
+  const Status outcome = shutdown.Outcome(JobPhase::kFinished, StoppedAt(5));
   EXPECT_EQ(outcome.code(), StatusCode::kUnavailable);
   EXPECT_THAT(outcome.message(), HasSubstr("round 5"));
-  const wire::Header stopped = told(Phase::kFinished, StoppedAt(5), 5);
+  const wire::Header stopped = told(JobPhase::kFinished, StoppedAt(5), 5);
   EXPECT_TRUE(stopped.orders().finished() && stopped.orders().stopped());
 
   shutdown.OnFailed(FailedPrecondition("the disk is somebody else's"));
-  EXPECT_EQ(shutdown.Outcome(Phase::kFailed, StoppedAt(-1)).message(),
+  EXPECT_EQ(shutdown.Outcome(JobPhase::kFailed, StoppedAt(-1)).message(),
             "the disk is somebody else's");
-  const wire::Header failed = told(Phase::kFailed, StoppedAt(-1), 9);
+  const wire::Header failed = told(JobPhase::kFailed, StoppedAt(-1), 9);
   EXPECT_FALSE(failed.orders().finished());
   EXPECT_EQ(failed.refusal().code(), static_cast<uint32_t>(StatusCode::kFailedPrecondition));
   EXPECT_EQ(failed.refusal().reason(), "the disk is somebody else's");
@@ -301,7 +303,7 @@ TEST(Shutdown, WhereAJobStopsIsSaidWhenItsRoundHasClosed) {
   const Shutdown shutdown;
   for (const int64_t version : {3, 4, 5, 6}) {
     wire::Header header;
-    shutdown.FillIn(Phase::kTraining, StoppedAt(5), version, &header);
+    shutdown.FillIn(JobPhase::kTraining, StoppedAt(5), version, &header);
     EXPECT_EQ(header.orders().stop_at(), version >= 5 ? 5 : 0);
   }
 }
