@@ -52,8 +52,8 @@ SettingChange Change(const std::string& key, const std::string& then, const std:
   return {key, shown(then), shown(now)};
 }
 
-// Clears the fields for which `goes` holds, wherever they stand; of a message in a oneof its own
-// fields, so that what it stands for stays.
+// Clears the fields for which `goes` holds, wherever they stand. A message in a oneof (a layer's
+// kind) stays, with its own fields cleared.
 void Clear(bool (*goes)(const google::protobuf::FieldDescriptor&),
            google::protobuf::Message* message) {
   const google::protobuf::Reflection& reflection = *message->GetReflection();
@@ -77,7 +77,6 @@ void Clear(bool (*goes)(const google::protobuf::FieldDescriptor&),
   }
 }
 
-// How tensors start.
 bool IsInitialiser(const google::protobuf::FieldDescriptor& field) {
   return field.message_type() == model::Initialiser::descriptor();
 }

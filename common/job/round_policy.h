@@ -89,7 +89,8 @@ class RoundPolicy {
   EncodeContext PushContext(const RoundPlan& round, int partition, const Range& chunk) const;
   // Context for encoding the pulls of a version of a chunk, likewise.
   EncodeContext PullContext(int64_t version, const Range& chunk) const;
-  // Bytes of a round's exchange; with fragments, of those of a whole block. chunks: of the map.
+  // Bytes of the exchange of all trained chunks in the codecs of `round`; with fragments a round
+  // exchanges a part of them. chunks: of the map.
   ExchangeBytes BytesOf(const RoundPlan& round, std::span<const Chunk> chunks,
                         int partitions) const;
   // Whether the servers keep two weights in the version that the round makes: those that the next

@@ -78,7 +78,7 @@ Result<Experiment> ExperimentOfText(std::string_view text) {
     const Option* const option = OptionTable::Shared().Find(key);
     if (!option || !option->result() || option->Has(Effect::kStart)) continue;
     if (const Status read = option->read(value, &experiment); !read.ok()) {
-      // A choice that earlier releases took where it has no effect.
+      // Earlier releases accepted some words that had no effect.
       if (IsWordOf(*option, value)) continue;
       return DataLoss("the checkpoint's settings: " + std::string(key) + " = " +
                       Printable(value, 80) + ": " + read.message());

@@ -187,7 +187,7 @@ class SoftmaxCrossEntropy final : public LossOp {
   std::vector<float> exponentials_;  // of one position
   std::vector<int> top_;
   std::vector<double> added_;      // since TakeMeans
-  std::vector<int64_t> overlaps_;  // since TakeOverlaps: of both, of either; empty: not wanted
+  std::vector<int64_t> overlaps_;  // since TakeOverlaps; as SoftmaxCrossEntropySpec::overlaps
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ struct LabelsOf {  // one of `numbers` and `shares` is null
   const int32_t* counted;      // positions of each sample that count; null: all
 };
 
-// What a position is and what it got; -1: an ignored one.
+// Label and answer of a position; -1: the position is ignored.
 struct Verdict {
   int label;
   int answer;

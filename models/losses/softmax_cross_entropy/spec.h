@@ -22,8 +22,8 @@ struct SoftmaxCrossEntropySpec {
   // The k's of top-k hits, each with a sum of its own. Of two equal scores the earlier class's
   // counts as larger.
   std::vector<int> top = {};
-  // For each class, behind the means: positions that are of the class and got it, then, again for
-  // each class, those of which either holds.
+  // Whether sums behind the means count, for each class, the positions whose label and answer are
+  // the class, and then, for each class, the positions whose label or answer is.
   bool overlaps = false;
   // The sums over samples of means over positions.
   int means() const { return kTopSum + static_cast<int>(top.size()); }

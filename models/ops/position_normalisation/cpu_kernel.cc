@@ -4,11 +4,11 @@
 //
 //   y = scale (x - m) i + shift
 //
-// Elements of one position lie a channel apart: often a multiple of 4 KiB, of which a cache keeps
-// few lines. So kernels do not go down one column, but along rows: up to 256 neighbouring floats
-// (positions and their samples) of a channel, then the same floats of the next channel. Sums are
-// arrays of such a row's length, which stay in the first cache. Each column is a lane of its own,
-// so nothing is shuffled, and lanes without a sample need no mask.
+// Elements of one position lie a channel apart, often a multiple of 4 KiB: a cache keeps few lines
+// at such distances. So kernels do not go down one column, but along rows: up to 256 neighbouring
+// floats (positions and their samples) of a channel, then the same floats of the next channel. Sums
+// are arrays of such a row's length, which stay in the first cache. Each column is a lane of its
+// own, so nothing is shuffled, and lanes without a sample need no mask.
 //
 // The variance is a second pass over the differences to the mean: E[x^2] - m^2 would cancel.
 #include <cstdint>

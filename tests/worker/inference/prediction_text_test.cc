@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "common/settings/output_format.h"
 #include "worker/inference/prediction.h"
 
 namespace kumo {
