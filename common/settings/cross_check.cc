@@ -1,4 +1,4 @@
-// Contradictions between settings, and settings without effect.
+// Contradictions between settings, and notes about settings set in vain.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -38,9 +38,8 @@ class Checker {
     CheckInitialWeights();
     CheckCluster();
     CheckHttp();
-    NoteWithoutEffectOnData();
-    NoteWithoutEffectOnSteps();
-    NoteWithoutEffect();
+    NoteNoEffect();
+    NoteLateMilestones();
     NoteSmallSteps();
   }
 
@@ -52,18 +51,6 @@ class Checker {
   }
   void Problem(const std::string& key, const std::string& what) {
     problems_->push_back(Where(key) + key + what);
-  }
-
-  // A key that was set but has no effect. Of several reasons the first is told.
-  void Note(const std::string& key, const std::string& why) {
-    const auto origin = origins_.find(key);
-    if (origin != origins_.end() && noted_.insert(key).second) {
-      notes_->push_back(origin->second + ": " + key + " has no effect: " + why);
-    }
-  }
-  void NoteUnless(bool used, std::initializer_list<const char*> keys, const std::string& why) {
-    if (used) return;
-    for (const char* key : keys) Note(key, why);
   }
 
   void CheckWorker() {
@@ -187,11 +174,6 @@ class Checker {
                   "cluster.chunk_kib = " +
                   std::to_string((chunk + kGroupKib - 1) / kGroupKib * kGroupKib));
     }
-  }
-
-  bool SelectsValues() const {
-    return CodecOf(e_.sync.push_codec).traits().selects ||
-           CodecOf(e_.sync.pull_codec).traits().selects;
   }
 
   void CheckOptimiser() {
@@ -344,190 +326,31 @@ class Checker {
     if (!status.ok()) Problem("http.address", ": " + status.message());
   }
 
-  // The program has its own network, data and local optimiser.
-  void NoteWithoutEffectOnOwnModel() {
-    std::set<std::string, std::less<>> used = {"network.threads", "network.initial_weights",
-                                               "network.initial_names", "network.initial_partial"};
-    // It says how many arrays a partition carries.
-    if (!e_.block.reset_local_state || e_.sync.overlap > 0) used.insert("optimiser.type");
-    const bool servers_step = e_.sync.mode != SyncMode::kBlock || e_.sync.warmup_samples > 0;
-    for (const auto& [key, origin] : origins_) {
-      const bool own = key.starts_with("data.") || key.starts_with("network.") ||
-                       key == "sync.minibatch_parts" ||
-                       (key.starts_with("optimiser.") && !servers_step);
-      if (own && !used.contains(key)) Note(key, "worker.command is set: its program decides that");
+  // Settings that were set in vain.
+  void NoteNoEffect() {
+    for (const Option& option : OptionTable::Shared().options()) {
+      const auto origin = origins_.find(option.key);
+      if (origin == origins_.end()) continue;
+      const std::string why = option.WhyNoEffect(e_);
+      if (why.empty()) continue;
+      notes_->push_back(origin->second + ": " + option.key + " has no effect: " + why);
     }
   }
 
-  void NoteWithoutEffectOnData() {
-    if (e_.worker.OwnsModel()) return NoteWithoutEffectOnOwnModel();
-    const ReaderTraits reads = TraitsOf(e_.data.reader);
-    const std::string reader = "data.reader = " + WriteValue(e_.data.reader);
-    NoteUnless(reads.label_files || reads.one_text, {"data.train_labels", "data.validation_labels"},
-               reader + " finds the labels with the samples");
-    NoteUnless(!reads.one_text,
-               {"data.train_labels",
-                "data.validation_labels",
-                "data.train_images",
-                "data.validation_images",
-                "data.image_size",
-                "data.scale",
-                "data.mean",
-                "data.std",
-                "data.resize",
-                "data.photometric",
-                "data.expand",
-                "data.object_crop",
-                "data.random_interpolation",
-                "data.crop_area",
-                "data.crop_aspect",
-                "data.shorter_side",
-                "data.crop_pad",
-                "data.pad_value",
-                "data.flip",
-                "data.brightness",
-                "data.contrast",
-                "data.saturation",
-                "data.hue",
-                "data.cutout",
-                "data.mixup",
-                "data.classes"},
-               reader);
-    NoteUnless(reads.one_text, {"data.text", "data.tokens", "data.window", "data.windows"}, reader);
-    NoteUnless(reads.one_text || e_.data.SplitsTrainingFiles(), {"data.validation_share"},
-               "data.validation_images is set");
-    NoteUnless(!e_.data.SplitsTrainingFiles(), {"data.validation_labels"},
-               "data.validation_images is empty");
-    const bool scaled = e_.data.ScalesInTraining() || e_.data.shorter_side > 0 ||
-                        e_.data.resize == ResizeMode::kStretch;
-    NoteUnless(reads.image_files || scaled || reads.named_streams, {"data.image_size"}, reader);
-    NoteUnless(!e_.data.image_size.empty(), {"data.resize", "data.random_interpolation"},
-               "data.image_size is empty");
-    NoteUnless(reads.image_files, {"data.damaged", "data.decode"}, reader);
-    NoteUnless(!reads.on_demand, {"data.decode"}, reader + " decodes images at each read");
-    NoteUnless(reads.class_list, {"data.class_list"}, reader);
-    NoteUnless(reads.columns, {"data.columns"}, reader);
-    NoteUnless(reads.named_streams, {"data.ctf_features", "data.ctf_labels"}, reader);
-    NoteUnless(reads.samples != SampleKind::kNumbers, {"data.scale"},
-               reader + " does not scale its numbers");
-    NoteUnless(!e_.data.crop_area.empty(), {"data.crop_aspect"}, "data.crop_area is empty");
-    NoteUnless(e_.data.crop_pad > 0, {"data.pad_value"}, "data.crop_pad = 0");
+  // A job that is shortened on the command line ends earlier on purpose.
+  void NoteLateMilestones() {
+    if (Where("job.epochs").starts_with("--")) return;
+    NoteLateMilestones("schedule", e_.schedule);
+    NoteLateMilestones("block_schedule", e_.block_schedule);
   }
-
-  void NoteWithoutEffectOnSteps() {
-    const bool constants = !e_.schedule.time_constants.empty();
-    NoteWithoutEffectOnSchedule("schedule", e_.schedule, "schedule.learning_rate", constants);
-    const OptimiserTraits& state = TraitsOf(e_.optimiser.type);
-    const std::string by_rule = "optimiser.type = " + WriteValue(e_.optimiser.type);
-    NoteUnless(state.has_momentum, {"optimiser.momentum"}, by_rule);
-    NoteUnless(!constants, {"optimiser.momentum"}, "schedule.time_constants is set");
-    NoteUnless(state.steps_matrices, {"optimiser.adamw_factor"}, by_rule);
-    NoteUnless(state.corrects_bias, {"optimiser.beta1", "optimiser.beta2", "optimiser.epsilon"},
-               by_rule);
-  }
-
-  // time_constants: there is one for each stage.
-  void NoteWithoutEffectOnSchedule(const std::string& section, const ScheduleSettings& schedule,
-                                   const std::string& base_rate, bool time_constants) {
-    const ScheduleType type = schedule.type;
-    const std::string by_type = section + ".type = " + WriteValue(type);
-    const bool stages = type == ScheduleType::kStages;
-    const bool steps = type == ScheduleType::kStep, multistep = type == ScheduleType::kMultistep;
-    const bool poly = type == ScheduleType::kPoly, cosine = type == ScheduleType::kCosine;
-    const bool milestones = multistep || stages || time_constants;
-    const auto note_unless = [&](bool used, const char* name) {
-      if (!used) Note(section + "." + name, by_type);
-    };
-    if (stages) Note(base_rate, by_type);
-    note_unless(stages, "rates");
-    note_unless(steps, "step");
-    note_unless(steps || multistep, "gamma");
-    note_unless(poly, "power");
-    note_unless(poly || cosine, "final_rate");
-    note_unless(milestones, "milestones");
-    // A job that is shortened on the command line ends earlier on purpose.
-    const bool shortened = Where("job.epochs").starts_with("--");
-    if (!milestones || shortened || schedule.unit != PositionUnit::kEpoch ||
-        schedule.milestones.empty()) {
-      return;
-    }
-    const double last = schedule.milestones.back();
-    if (last < e_.job.epochs) return;
+  void NoteLateMilestones(const std::string& section, const ScheduleSettings& schedule) {
+    if (schedule.unit != PositionUnit::kEpoch || schedule.milestones.empty()) return;
     const std::string key = section + ".milestones";
+    const double last = schedule.milestones.back();
+    if (last < e_.job.epochs || !OptionTable::Shared().Find(key)->WhyNoEffect(e_).empty()) return;
     notes_->push_back(Where(key) + key + " = " + WriteValue(schedule.milestones) +
                       ": the job ends before " + WriteValue(last) +
                       " (job.epochs = " + std::to_string(e_.job.epochs) + ")");
-  }
-
-  void NoteWithoutEffect() {
-    if (e_.job.patience == 0) {
-      for (const char* key : {"job.patience_metric", "job.min_improvement"}) {
-        Note(key, "job.patience = 0: the job does not stop early");
-      }
-    } else if (e_.evaluation.every_epochs == 0) {
-      Note("job.patience", "evaluation.every_epochs = 0 evaluates the last epoch only");
-    }
-    if (e_.evaluation.every_epochs == 0 && !e_.checkpoint.best.empty()) {
-      Note("checkpoint.best", "evaluation.every_epochs = 0 evaluates the last epoch only");
-    }
-    NoteUnless(!CodecOf(e_.sync.push_codec).lossless(), {"sync.error_feedback"},
-               "sync.push_codec = " + WriteValue(e_.sync.push_codec) + " is lossless");
-    NoteUnless(CodecOf(e_.sync.push_codec).traits().has_threshold, {"sync.push_threshold"},
-               "sync.push_codec = " + WriteValue(e_.sync.push_codec) + " has no threshold");
-    NoteUnless(CodecOf(e_.sync.push_codec).traits().decays_residual, {"sync.residual_factor"},
-               "sync.push_codec = " + WriteValue(e_.sync.push_codec) + " keeps the whole residual");
-    NoteUnless(SelectsValues(), {"sync.topk_percent", "sync.topk_values"},
-               "neither sync.push_codec nor sync.pull_codec is topk");
-    NoteUnless(!e_.checkpoint.resume.never(), {"checkpoint.continue"}, "checkpoint.resume = never");
-    NoteUnless(e_.sync.mode == SyncMode::kAsync, {"sync.staleness", "sync.staleness_correction"},
-               "sync.mode is not async");
-    NoteUnless(e_.sync.staleness > 0, {"sync.staleness_correction"},
-               "sync.staleness = 0: no gradient is late");
-    NoteUnless(MayRelay(), {"sync.relay"},
-               "contributions are relayed in block mode with a sparse sync.push_codec (topk, "
-               "topk2bit) and block.rule = average, without evaluation.average_samples, if all "
-               "partitions' are fewer bytes than the weights in sync.pull_codec");
-    NoteUnless(e_.sync.mode != SyncMode::kAsync, {"sync.overlap"},
-               "sync.mode = async takes sync.staleness");
-    if (e_.sync.mode != SyncMode::kBlock) {
-      for (const auto& [key, origin] : origins_) {
-        if (key.starts_with("block.") || key.starts_with("block_schedule.") ||
-            key == "sync.block" || key == "sync.fragments" || key == "sync.local_share") {
-          Note(key, "sync.mode = " + WriteValue(e_.sync.mode));
-        }
-      }
-      return;
-    }
-    NoteUnless(!e_.RelaysContributions(), {"sync.pull_codec"},
-               "pulls relay the contributions, which are fewer bytes (sync.relay)");
-    const BlockRuleTraits rule = TraitsOf(e_.block);
-    const std::string by_rule = "block.rule = " + WriteValue(e_.block.rule);
-    NoteUnless(rule.takes_convention, {"block.convention", "block.nesterov", "block.time_constant"},
-               by_rule);
-    NoteUnless(rule.takes_momentum, {"block.momentum"}, by_rule);
-    NoteUnless(rule.takes_moments,
-               {"block.beta1", "block.beta2", "block.epsilon", "block.weight_decay"}, by_rule);
-    NoteUnless(rule.takes_rate, {"block.learning_rate"}, by_rule);
-    if (!rule.takes_rate) {
-      for (const auto& [key, origin] : origins_) {
-        if (key.starts_with("block_schedule.")) Note(key, by_rule);
-      }
-    }
-    NoteWithoutEffectOnSchedule("block_schedule", e_.BlockSchedule(), "block.learning_rate",
-                                /*time_constants=*/false);
-    if (!rule.takes_convention) return;
-    if (e_.block.convention == BlockConvention::kCntk) {
-      Note("block.momentum", "block.convention = cntk takes block.time_constant");
-    } else {
-      Note("block.time_constant", "block.convention = paper takes block.momentum");
-    }
-  }
-
-  // Whether it depends on sync.relay.
-  bool MayRelay() const {
-    Experiment relayed = e_;
-    relayed.sync.relay = true;
-    return relayed.RelaysContributions();
   }
 
   void CheckOnArrival() {
@@ -599,7 +422,6 @@ class Checker {
   const Origins& origins_;
   std::vector<std::string>* problems_;
   std::vector<std::string>* notes_;
-  std::set<std::string> noted_;  // keys
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Option table: one row for each setting of an experiment. The parser, `--help`, `kumo check`, the
-// experiment hash, what a job may change when it continues from a checkpoint, the advice for
-// unknown keys (key_advice.h) and docs/experiments.md all come from it.
+// experiment hash, what a job may change when it continues from a checkpoint, the notes about
+// settings without effect, the advice for unknown keys (key_advice.h) and docs/experiments.md all
+// come from it.
 //
 // Adding a setting = a field in experiment.h, a row in option_table.cc, and the code that uses it.
 // Immutable; thread-safe.
@@ -13,6 +14,7 @@
 
 #include "common/base/status.h"
 #include "common/settings/experiment.h"
+#include "common/settings/no_effect.h"
 #include "common/settings/option_value.h"
 
 namespace kumo {
@@ -76,6 +78,7 @@ struct Option {
   std::string_view unit = "";  // "samples"; "" for none; a key counts in the value of that setting
   Allowed allowed = {};
   Effect effect = Effect::kLayout;
+  std::vector<NoEffect> no_effect = {};  // conditions under which it has none
   PathBase base = PathBase::kNone;
   PathKind path = PathKind::kNone;
   std::string_view default_text = "";  // shown instead of a default that is worked out
@@ -98,6 +101,8 @@ struct Option {
   // Whether it is part of the experiment hash.
   bool result() const { return effect != Effect::kLayout; }
   bool Has(Effect one) const { return (effect | one) == effect; }
+  // Why it has no effect in this experiment: the first of its conditions that holds; "" if none.
+  std::string WhyNoEffect(const Experiment& experiment) const;
   // Its name in experiment texts.
   std::string_view text_key() const { return old_key.empty() ? std::string_view(key) : old_key; }
   // `help`, and the meaning of each word of a choice.
