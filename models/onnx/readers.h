@@ -1,8 +1,8 @@
 // ONNX readers of the ops: which nodes of an ONNX file become a layer. The inverse of the forms
 // (forms.h), and what other exporters write.
 //
-// An op's readers are in ops/OP/from_onnx.cc. A reader is asked about every node of its type, after
-// all nodes that compute the node's inputs. One that recognises several nodes as one layer stands
+// An op's readers are in ops/OP/onnx.cc. A reader is asked about every node of its type, after all
+// nodes that compute the node's inputs. One that recognises several nodes as one layer stands
 // at the last of them and looks back: those before it are ops without counterpart in the graph, or
 // layers that nothing reads any more (import_graph.h).
 //

@@ -9,8 +9,8 @@
 //   cpu.cc              cpu::MakeOp(XxxSpec) and cpu::PaddingOf(XxxSpec) (backend/cpu/ops.h)
 //   cpu_kernel.{h,cc}   vector kernels, if the CPU op has its own
 //   cuda.cu or cuda.cc  cuda::MakeOp(XxxSpec) (backend/cuda/ops.h), with or without own kernels
-//   onnx.cc             OnnxForm(XxxSpec) (onnx/forms.h)
-//   from_onnx.cc        XxxOnnxReaders(): nodes of ONNX that become the op (onnx/readers.h)
+//   onnx.cc             OnnxForm(XxxSpec) (onnx/forms.h), and XxxOnnxReaders(): nodes of ONNX that
+//                       become the op (onnx/readers.h)
 //
 // A missing part is an error of the compiler or the linker. CMake finds the files by their names. A
 // new op needs its folder, and an include and its line here. The order is LayerKinds()'s.
