@@ -1,6 +1,7 @@
 #include "common/detection/average_precision.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <set>
@@ -27,6 +28,8 @@ constexpr int kRight = 1;
 constexpr int kIgnored = kRight + kRules;
 constexpr int kObjects = kIgnored + kRules;
 constexpr int kKinds = kObjects + 1;
+static_assert(kKinds == 24, "kLeastLimit says so");
+constexpr int kMostJoined = std::countr_zero(unsigned{DetectionCounts::kScoreSteps});
 
 uint64_t KeyOf(int32_t class_index, int kind, int step) {
   return (static_cast<uint64_t>(class_index) * kKinds + static_cast<uint64_t>(kind)) *
@@ -91,7 +94,8 @@ std::vector<Verdict> MatchByCoco(std::span<const Detection> detections,
       float most = 0;
       for (size_t o = 0; o < objects.size(); ++o) {
         if (taken[o] || objects[o].difficult != difficult) continue;
-        const float overlap = IntersectionOverUnion(detections[d].box, objects[o].box);
+        const float overlap = difficult ? ShareInside(detections[d].box, objects[o].box)
+                                        : IntersectionOverUnion(detections[d].box, objects[o].box);
         if (overlap < least || overlap <= most) continue;
         most = overlap;
         best = o;
@@ -99,8 +103,11 @@ std::vector<Verdict> MatchByCoco(std::span<const Detection> detections,
       if (best < objects.size()) break;
     }
     if (best == objects.size()) continue;
-    (objects[best].difficult ? verdicts[d].ignored : verdicts[d].right) = true;
-    taken[best] = true;
+    if (objects[best].difficult) {
+      verdicts[d].ignored = true;
+    } else {
+      verdicts[d].right = taken[best] = true;
+    }
   }
   return verdicts;
 }
@@ -169,6 +176,20 @@ void DetectionCounts::Add(std::span<const Detection> detections,
 
 void DetectionCounts::Add(const DetectionCounts& other) {
   for (const auto& [key, count] : other.counts_) counts_[key] += count;
+  Join(std::max(joined_, other.joined_));
+}
+
+void DetectionCounts::Join(int times) {
+  if (times > 0) {
+    std::map<uint64_t, int64_t> joined;
+    for (const auto& [key, count] : counts_) joined[key >> times << times] += count;
+    counts_ = std::move(joined);
+  }
+  joined_ = times;
+}
+
+void DetectionCounts::Limit(int64_t most) {
+  while (joined_ < kMostJoined && std::ssize(Encode()) > most) Join(joined_ + 1);
 }
 
 namespace {
@@ -189,43 +210,46 @@ std::optional<uint64_t> TakeNumber(std::string_view* bytes) {
   return std::nullopt;
 }
 
-std::string EncodeAll(const std::map<uint64_t, int64_t>& counts) {
-  std::string bytes;
+}  // namespace
+
+// How often steps were joined, then for each count the distance of its key from the one before, in
+// joined steps, and the count.
+std::string DetectionCounts::Encode() const {
+  if (counts_.empty()) return "";
+  std::string bytes(1, static_cast<char>(joined_));
   uint64_t before = 0;
-  for (const auto& [key, count] : counts) {
-    AppendNumber(key - before, &bytes);
+  for (const auto& [key, count] : counts_) {
+    AppendNumber((key >> joined_) - before, &bytes);
     AppendNumber(static_cast<uint64_t>(count), &bytes);
-    before = key;
+    before = key >> joined_;
   }
   return bytes;
 }
 
-}  // namespace
-
-std::string DetectionCounts::Encode(int64_t most) const {
-  std::string bytes = EncodeAll(counts_);
-  for (uint64_t width = 2; width <= kScoreSteps && std::ssize(bytes) > most; width *= 2) {
-    std::map<uint64_t, int64_t> joined;
-    for (const auto& [key, count] : counts_) joined[key / width * width] += count;
-    bytes = EncodeAll(joined);
-  }
-  return std::ssize(bytes) > most ? std::string() : bytes;
-}
-
 Result<DetectionCounts> DetectionCounts::Decode(std::string_view bytes) {
   DetectionCounts decoded;
+  if (bytes.empty()) return decoded;
+  const Status damaged = InvalidArgument("counts of detections are damaged");
+  decoded.joined_ = static_cast<uint8_t>(bytes.front());
+  bytes.remove_prefix(1);
+  if (decoded.joined_ > kMostJoined || bytes.empty()) return damaged;
   uint64_t key = 0;
   while (!bytes.empty()) {
-    const std::optional<uint64_t> step = TakeNumber(&bytes);
+    const std::optional<uint64_t> distance = TakeNumber(&bytes);
     const std::optional<uint64_t> count = TakeNumber(&bytes);
-    if (!step || !count || *count == 0 || *count > INT32_MAX || key + *step < key ||
-        (*step == 0 && !decoded.counts_.empty())) {
-      return InvalidArgument("counts of detections are damaged");
+    if (!distance || !count || *count == 0 || *count > INT32_MAX ||
+        *distance > (UINT64_MAX >> decoded.joined_) - key ||
+        (*distance == 0 && !decoded.counts_.empty())) {
+      return damaged;
     }
-    key += *step;
-    decoded.counts_[key] = static_cast<int64_t>(*count);
+    key += *distance;
+    decoded.counts_[key << decoded.joined_] = static_cast<int64_t>(*count);
   }
   return decoded;
+}
+
+int64_t DetectionCounts::LargestClass() const {
+  return counts_.empty() ? -1 : Key(counts_.rbegin()->first).class_index;
 }
 
 std::vector<int32_t> DetectionCounts::Classes() const {

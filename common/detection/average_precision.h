@@ -29,7 +29,7 @@ namespace kumo {
 struct GroundTruth {
   Box box;
   int32_t class_index = 0;
-  // Not counted: neither its detection nor its lack is an error.
+  // Not counted: neither its detections, of which there may be many, nor its lack are errors.
   bool difficult = false;
 };
 
@@ -43,19 +43,26 @@ enum class PrecisionFormula {
 class DetectionCounts {
  public:
   static constexpr int kScoreSteps = 1 << 16;
+  static constexpr int kMostClasses = 2048;
+  // Bytes that suffice for the counts of all classes with all steps joined: of each 24 counts in 6
+  // bytes, and the number of steps.
+  static constexpr int64_t kLeastLimit = kMostClasses * int64_t{24} * 6 + 1;
 
   // Matches one picture's detections, sorted by decreasing score, with its objects, and counts
   // both. By the rule of VOC: each detection belongs to the object of its class with the largest
   // overlap; it is right if that exceeds or equals .5 and no better detection had the object. By
   // the rule of COCO, for each overlap: it belongs to the object of the largest overlap among those
-  // that no better detection has, objects that count first.
+  // that count and that no better detection has; else to a difficult one, as to a crowd of COCO: of
+  // these the overlap is the share of the detection's area that lies in the object.
   void Add(std::span<const Detection> detections, std::span<const GroundTruth> objects);
-  // Adds the counts of other pictures.
+  // Adds the counts of other pictures, with steps joined as often as on either side.
   void Add(const DetectionCounts& other);
 
   bool empty() const { return counts_.empty(); }
   // Number of different counts.
   int64_t size() const { return std::ssize(counts_); }
+  // The largest class with a count of any kind; -1: none.
+  int64_t LargestClass() const;
   // Classes with objects that count, in order.
   std::vector<int32_t> Classes() const;
   // Average precision of a class; none if it has no object that counts.
@@ -63,9 +70,14 @@ class DetectionCounts {
   // Mean over the classes with objects; 0 if there are none.
   double MeanAveragePrecision(PrecisionFormula formula) const;
 
-  // For messages: at most `most` bytes. If there are more counts than fit, the steps of the scores
-  // are joined, two by two, until they fit; if nothing fits, the result is empty.
-  std::string Encode(int64_t most) const;
+  // Joins the steps of the scores, two by two, as often as it takes until Encode makes at most
+  // `most` bytes, at least kLeastLimit. It does not matter when: to limit A and B, to add them and
+  // to limit the sum gives what A + B, limited once, gives, since A never takes more bytes than
+  // A + B.
+  void Limit(int64_t most);
+
+  // For messages: 1 byte, and 2 to 4 for each count.
+  std::string Encode() const;
   // InvalidArgument for bytes that Encode does not make. Counts that Add does not make are ignored
   // by the figures.
   static Result<DetectionCounts> Decode(std::string_view bytes);
@@ -73,7 +85,11 @@ class DetectionCounts {
   bool operator==(const DetectionCounts&) const = default;
 
  private:
+  // Joins 2^times steps into one; times is at least joined_.
+  void Join(int times);
+
   std::map<uint64_t, int64_t> counts_;
+  int joined_ = 0;
 };
 
 }  // namespace kumo

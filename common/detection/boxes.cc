@@ -14,14 +14,23 @@ Box Around(float x, float y, float width, float height) {
   return {x - width / 2, y - height / 2, x + width / 2, y + height / 2};
 }
 
+// Area; 0 without one.
+float Intersection(const Box& a, const Box& b) {
+  const float width = std::min(a.right, b.right) - std::max(a.left, b.left);
+  const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
+  return width > 0 && height > 0 ? width * height : 0;
+}
+
 }  // namespace
 
 float IntersectionOverUnion(const Box& a, const Box& b) {
-  const float width = std::min(a.right, b.right) - std::max(a.left, b.left);
-  const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
-  if (!(width > 0 && height > 0)) return 0;
-  const float both = width * height;
-  return both / (a.area() + b.area() - both);
+  const float both = Intersection(a, b);
+  return both > 0 ? both / (a.area() + b.area() - both) : 0;
+}
+
+float ShareInside(const Box& box, const Box& other) {
+  const float both = Intersection(box, other);
+  return both > 0 ? both / box.area() : 0;
 }
 
 std::vector<Box> DefaultBoxes(std::span<const BoxGrid> grids) {

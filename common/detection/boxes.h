@@ -25,6 +25,8 @@ struct Box {
 
 // Area of the intersection over area of the union; 0 if both areas are 0.
 float IntersectionOverUnion(const Box& a, const Box& b);
+// The share of a box's area that lies in another one; 0 if it has none.
+float ShareInside(const Box& box, const Box& other);
 
 // Default boxes of one map of a detector. Each cell of the grid has 2 + 2 x ratios boxes around its
 // centre: a square of `size`, a square of sqrt(size x next_size), and for each ratio r a wide one

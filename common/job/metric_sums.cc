@@ -1,8 +1,5 @@
 #include "common/job/metric_sums.h"
 
-#include <cstddef>
-#include <string>
-
 #include "proto/checkpoint.pb.h"
 
 namespace kumo {
@@ -24,21 +21,17 @@ void WriteSums(const MetricSums& sums, checkpoint::SampleSums* message) {
   message->mutable_sums()->Assign(sums.sums.begin(), sums.sums.end());
 }
 
-Result<MetricSums> ReadEvaluation(const checkpoint::SampleSums& message, int partitions) {
-  const std::string& counts = message.detections();
-  if (std::ssize(counts) > kDetectionBytes / partitions) {
-    return InvalidArgument("counts of detections take " + std::to_string(counts.size()) +
-                           " bytes; there may be " + std::to_string(kDetectionBytes / partitions));
-  }
+Result<MetricSums> ReadEvaluation(const checkpoint::SampleSums& message) {
   MetricSums sums = ReadSums(message);
-  KUMO_ASSIGN_OR_RETURN(sums.detections, DetectionCounts::Decode(counts));
+  KUMO_ASSIGN_OR_RETURN(sums.detections, DetectionCounts::Decode(message.detections()));
   return sums;
 }
 
-void WriteEvaluation(const MetricSums& sums, int partitions, checkpoint::SampleSums* message) {
+void WriteEvaluation(const MetricSums& sums, checkpoint::SampleSums* message) {
   WriteSums(sums, message);
-  if (sums.detections.empty()) return;
-  message->set_detections(sums.detections.Encode(kDetectionBytes / partitions));
+  DetectionCounts detections = sums.detections;
+  detections.Limit(kDetectionBytes);
+  if (!detections.empty()) message->set_detections(detections.Encode());
 }
 
 }  // namespace kumo

@@ -18,9 +18,10 @@ namespace checkpoint {
 class SampleSums;
 }
 
-// Limit of the counts of detections in messages, for the evaluations of all partitions together:
-// the coordinator's state, which goes with each version, holds those that wait for the others.
-inline constexpr int64_t kDetectionBytes = 256 << 10;
+// Limit of the counts of detections in a message: those of a partition, and those of all partitions
+// together in the coordinator's state, which goes with each version.
+inline constexpr int64_t kDetectionBytes = 289 << 10;
+static_assert(kDetectionBytes >= DetectionCounts::kLeastLimit);
 
 struct MetricSums {
   int64_t samples = 0;
@@ -38,9 +39,9 @@ struct MetricSums {
 MetricSums ReadSums(const checkpoint::SampleSums& message);
 void WriteSums(const MetricSums& sums, checkpoint::SampleSums* message);
 
-// An evaluation of one of `partitions` partitions, with its counts of detections, which may take an
-// equal part of kDetectionBytes. InvalidArgument if they take more or are damaged.
-Result<MetricSums> ReadEvaluation(const checkpoint::SampleSums& message, int partitions);
-void WriteEvaluation(const MetricSums& sums, int partitions, checkpoint::SampleSums* message);
+// An evaluation, with its counts of detections: of the limited ones, if they take more than
+// kDetectionBytes. InvalidArgument if they are damaged.
+Result<MetricSums> ReadEvaluation(const checkpoint::SampleSums& message);
+void WriteEvaluation(const MetricSums& sums, checkpoint::SampleSums* message);
 
 }  // namespace kumo

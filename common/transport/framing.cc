@@ -144,6 +144,7 @@ constexpr FieldLimit kLimits[] = {
     {"CoordinatorState.ended_epochs", 64},
     {"CoordinatorState.save_at", 16},
     {"CoordinatorState.EndedEpoch.evaluated", kPartitions},
+    {"CoordinatorState.EndedEpoch.detections", 1, kDetectionBytes},
     {"Tensor.name", 1, kName},
     {"Tensor.shape", 16},
     {"JobSpec.tensors", 100'000},

@@ -101,12 +101,12 @@ EpochLedger::EpochLedger(const wire::CoordinatorState& state, const MetricList& 
   StartFrom(state.progress());
   for (const auto& ended : state.ended_epochs()) {
     ended_[ended.epoch()] = ReadSums(ended.train());
-    auto& evaluations = evaluations_[ended.epoch()];
-    // Each part kept the bound of its share when it came, so the bound of a whole evaluation
-    // (partitions = 1) suffices. A damaged one is left out: its partition is asked for it again.
+    Result<DetectionCounts> detections = DetectionCounts::Decode(ended.detections());
+    if (!detections.ok()) continue;  // all partitions are asked for their evaluation again
+    Evaluations& evaluations = evaluations_[ended.epoch()];
+    evaluations.detections = *std::move(detections);
     for (const auto& [partition, sums] : ended.evaluated()) {
-      Result<MetricSums> read = ReadEvaluation(sums, /*partitions=*/1);
-      if (read.ok()) evaluations[partition] = *std::move(read);
+      evaluations.parts[partition] = ReadSums(sums);
     }
   }
 }
@@ -144,8 +144,9 @@ void EpochLedger::Describe(wire::CoordinatorState* state) const {
     WriteSums(train, ended->mutable_train());
     const auto evaluations = evaluations_.find(epoch);
     if (evaluations == evaluations_.end()) continue;
-    for (const auto& [partition, sums] : evaluations->second) {
-      WriteEvaluation(sums, /*partitions=*/1, &(*ended->mutable_evaluated())[partition]);
+    ended->set_detections(evaluations->second.detections.Encode());
+    for (const auto& [partition, sums] : evaluations->second.parts) {
+      WriteSums(sums, &(*ended->mutable_evaluated())[partition]);
     }
   }
 }
@@ -191,7 +192,7 @@ bool EpochLedger::Waits(const JobPlan& plan, int64_t version, int partition) con
   const int epoch = plan.EvaluatedEpoch(version);
   const auto parts = evaluations_.find(epoch);
   return ended_.contains(epoch) &&
-         (parts == evaluations_.end() || !parts->second.contains(partition));
+         (parts == evaluations_.end() || !parts->second.parts.contains(partition));
 }
 
 std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan, int64_t version,
@@ -202,11 +203,15 @@ std::optional<EpochLedger::Epoch> EpochLedger::AddEvaluation(const JobPlan& plan
   const int epoch = plan.EvaluatedEpoch(version);
   const auto train = ended_.find(epoch);
   if (train == ended_.end()) return std::nullopt;  // reported already
-  std::map<int, MetricSums>& parts = evaluations_[epoch];
-  parts.emplace(partition, metrics);  // the first report of a partition stays
+  auto& [parts, detections] = evaluations_[epoch];
+  // The first report of a partition stays.
+  if (parts.emplace(partition, MetricSums{metrics.samples, metrics.sums}).second) {
+    detections.Add(metrics.detections);
+    detections.Limit(kDetectionBytes);
+  }
   if (static_cast<int>(parts.size()) < plan.settings().partitions) return std::nullopt;
 
-  last_validation_ = {};
+  last_validation_ = {.detections = std::move(detections)};
   // Sums of floating-point numbers depend on their order: partition order, not the order of
   // arrival, gives the same figures in every run.
   for (const auto& [p, part] : parts) last_validation_.Add(part);
@@ -263,7 +268,7 @@ std::vector<int> EpochLedger::Unevaluated(int partitions) const {
   if (ended_.empty()) return missing;
   const auto parts = evaluations_.find(ended_.begin()->first);
   for (int p = 0; p < partitions; ++p) {
-    if (parts == evaluations_.end() || !parts->second.contains(p)) missing.push_back(p);
+    if (parts == evaluations_.end() || !parts->second.parts.contains(p)) missing.push_back(p);
   }
   return missing;
 }
@@ -315,10 +320,15 @@ Result<TrainingProgress::Evaluated> TrainingProgress::OnEvaluated(
   }
   const Range slice = plan->EvaluationSamples(validation_samples_, partition);
   const int64_t samples = slice.size();
-  Result<MetricSums> read = ReadEvaluation(header.metrics(), plan->settings().partitions);
+  Result<MetricSums> read = ReadEvaluation(header.metrics());
   KUMO_RETURN_IF_ERROR(read.status().WithContext(which));
   const MetricSums sums = *std::move(read);
   KUMO_RETURN_IF_ERROR(metrics_.Check(sums, samples).WithContext(which));
+  if (sums.detections.LargestClass() >= std::min(classes_.count, DetectionCounts::kMostClasses)) {
+    return InvalidArgument(which + ": counts of class " +
+                           std::to_string(sums.detections.LargestClass()) + " of " +
+                           std::to_string(classes_.count));
+  }
   Evaluated evaluated;
   evaluated.is_new = ledger_.Waits(*plan, version, partition);
   if (evaluated.is_new && !leases.MayContribute(from, partition, version)) {

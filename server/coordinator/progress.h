@@ -161,6 +161,11 @@ class EpochLedger {
   bool complete() const { return ended_.empty(); }
 
  private:
+  // Of an epoch, as far as they have come.
+  struct Evaluations {
+    std::map<int, MetricSums> parts;  // by partition, without detections
+    DetectionCounts detections;       // of all of them
+  };
   void StartFrom(const checkpoint::Progress& progress);
   void AddToEpoch(const JobPlan& plan, const RoundPlan& round, const MetricSums& metrics);
   std::string JudgeEarlyStop(const JobPlan& plan, int64_t version, int epoch, const StopRule& rule);
@@ -168,12 +173,12 @@ class EpochLedger {
   MetricList metrics_;           // of all sums here
   checkpoint::Progress judged_;  // first_loss, lowest_loss, best_*, stops_at
   int64_t samples_ = 0;
-  MetricSums last_;                  // of the last round
-  MetricSums epoch_;                 // of the epoch that is trained
-  MetricSums ended_epoch_;           // of the last epoch that ended
-  MetricSums point_;                 // of the rounds since the last point of the curves
-  std::map<int, MetricSums> ended_;  // epoch -> training sums, until it is evaluated
-  std::map<int, std::map<int, MetricSums>> evaluations_;  // epoch -> partition -> sums
+  MetricSums last_;                         // of the last round
+  MetricSums epoch_;                        // of the epoch that is trained
+  MetricSums ended_epoch_;                  // of the last epoch that ended
+  MetricSums point_;                        // of the rounds since the last point of the curves
+  std::map<int, MetricSums> ended_;         // epoch -> training sums, until it is evaluated
+  std::map<int, Evaluations> evaluations_;  // by epoch
   MetricSums last_validation_;
 };
 

@@ -123,7 +123,7 @@ void Computation::SendEvaluation(const Evaluation& evaluation, WorkerStepContext
   header.set_type(wire::EVALUATED);
   header.set_round(round_);
   header.set_partition(partition_);
-  WriteEvaluation(evaluation.metrics, shape_->plan.settings().partitions, header.mutable_metrics());
+  WriteEvaluation(evaluation.metrics, header.mutable_metrics());
   header.set_picture(evaluation.picture);
   context->Ask(0, std::move(header));
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/detection/average_precision.h"
 #include "models/losses/loss.h"
 #include "models/ops/layer.h"
 
@@ -59,7 +60,7 @@ Result<BoxGrid> GridOf(const model::Multibox::Map& map, int index, const Shape& 
 
 Result<LossPlan> PlanMultibox(const model::Layer& layer, std::span<const Shape> inputs) {
   const model::Multibox& fields = layer.multibox();
-  KUMO_RETURN_IF_ERROR(CheckRange("classes", fields.classes(), 1, 1 << 16));
+  KUMO_RETURN_IF_ERROR(CheckRange("classes", fields.classes(), 1, DetectionCounts::kMostClasses));
   KUMO_RETURN_IF_ERROR(CheckRange("the number of maps", fields.maps_size(), 1, kMostMaps));
   const auto maps = static_cast<size_t>(fields.maps_size());
   if (inputs.size() != 2 * maps) {

@@ -209,6 +209,22 @@ TEST(AveragePrecision, OfACaseByHand) {
               1e-9);
 }
 
+// As a crowd's: any number of detections, also of parts of it.
+TEST(AveragePrecision, DetectionsOfADifficultObjectCountNeitherWay) {
+  const Box counted = {0, 0, 10, 10}, crowd = {20, 20, 60, 60}, member = {22, 22, 28, 28};
+  const std::vector<GroundTruth> objects = {{counted, 0, false}, {crowd, 0, true}};
+  DetectionCounts counts;
+  counts.Add(std::vector<Detection>{{crowd, 0, 0.9f}, {crowd, 0, 0.8f}, {counted, 0, 0.7f}},
+             objects);
+  for (const auto formula :
+       {PrecisionFormula::kElevenPoints, PrecisionFormula::kArea, PrecisionFormula::kCoco}) {
+    EXPECT_DOUBLE_EQ(counts.MeanAveragePrecision(formula), 1);
+  }
+  counts.Add(std::vector<Detection>{{member, 0, 0.9f}, {member, 0, 0.8f}, {counted, 0, 0.7f}},
+             objects);
+  EXPECT_DOUBLE_EQ(counts.MeanAveragePrecision(PrecisionFormula::kCoco), 1);
+}
+
 TEST(AveragePrecision, CountsOfPartsAreThoseOfTheWholeInAnyOrder) {
   Rng rng(3, RngPurpose::kTest);
   for (int i = 0; i < 200; ++i) {
@@ -219,32 +235,92 @@ TEST(AveragePrecision, CountsOfPartsAreThoseOfTheWholeInAnyOrder) {
     for (const Picture& picture : pictures) {
       DetectionCounts part;
       part.Add(picture.detections, picture.objects);
-      parts.Add(DetectionCounts::Decode(part.Encode(1 << 20)).value());
+      parts.Add(DetectionCounts::Decode(part.Encode()).value());
     }
     ASSERT_EQ(whole, parts);
   }
 }
 
-TEST(AveragePrecision, OfCountsThatMustFitIsNearlyTheSame) {
-  Rng rng(5, RngPurpose::kTest);
+// 80 classes, as COCO has them: right detections with larger scores than wrong ones, but not all.
+DetectionCounts ManyCounts(Rng* rng, int pictures) {
+  constexpr int kClasses = 80;
+  const Box there = {0, 0, 10, 10}, elsewhere = {20, 20, 30, 30};
   DetectionCounts counts;
-  for (int i = 0; i < 300; ++i) {
-    for (Picture& picture : RandomPictures(&rng)) {
-      for (Detection& detection : picture.detections) detection.score *= rng.NextUniform(0.9f, 1);
-      std::ranges::stable_sort(picture.detections, std::ranges::greater(), &Detection::score);
-      counts.Add(picture.detections, picture.objects);
+  for (int i = 0; i < pictures; ++i) {
+    std::vector<Detection> detections;
+    std::vector<GroundTruth> objects;
+    for (int k = 0; k < 10; ++k) {
+      const auto c = static_cast<int32_t>(rng->NextBelow(kClasses));
+      const float odds = rng->NextUniform(-4, 4);
+      const bool right = rng->NextBelow(2) == 0;
+      detections.push_back(
+          {right ? there : elsewhere, c, 1 / (1 + std::exp(right ? -odds - 2 : -odds))});
+      if (right || rng->NextBelow(4) == 0) objects.push_back({there, c, false});
     }
+    std::ranges::stable_sort(detections, std::ranges::greater(), &Detection::score);
+    counts.Add(detections, objects);
   }
-  const auto whole = static_cast<int64_t>(counts.Encode(1 << 20).size());
-  const std::string small = counts.Encode(whole / 4);
-  EXPECT_LE(std::ssize(small), whole / 4);
-  const DetectionCounts fewer = DetectionCounts::Decode(small).value();
+  return counts;
+}
+
+TEST(AveragePrecision, OfLimitedCountsIsNearlyTheSame) {
+  Rng rng(5, RngPurpose::kTest);
+  const DetectionCounts counts = ManyCounts(&rng, 3000);
+  DetectionCounts fewer = counts;
+  fewer.Limit(DetectionCounts::kLeastLimit);
+  EXPECT_GT(std::ssize(counts.Encode()), DetectionCounts::kLeastLimit) << "so it says something";
+  EXPECT_LE(std::ssize(fewer.Encode()), DetectionCounts::kLeastLimit);
+  EXPECT_EQ(DetectionCounts::Decode(fewer.Encode()).value(), fewer);
   EXPECT_EQ(fewer.Classes(), counts.Classes());
   for (const auto formula :
        {PrecisionFormula::kElevenPoints, PrecisionFormula::kArea, PrecisionFormula::kCoco}) {
-    EXPECT_NEAR(fewer.MeanAveragePrecision(formula), counts.MeanAveragePrecision(formula), 0.01);
+    EXPECT_NEAR(fewer.MeanAveragePrecision(formula), counts.MeanAveragePrecision(formula), 0.002);
   }
-  EXPECT_TRUE(counts.Encode(3).empty());
+}
+
+// So it does not matter how an evaluation is divided, and in which order its parts come.
+TEST(AveragePrecision, LimitedCountsAddUpInAnyOrder) {
+  Rng rng(6, RngPurpose::kTest);
+  DetectionCounts whole;
+  std::vector<DetectionCounts> parts;
+  for (int i = 0; i < 12; ++i) {
+    parts.push_back(ManyCounts(&rng, static_cast<int>(rng.NextBelow(200))));
+    whole.Add(parts.back());
+    parts.back().Limit(DetectionCounts::kLeastLimit);
+  }
+  // Far below what is needed, so that steps are joined several times.
+  for (const int64_t most : {DetectionCounts::kLeastLimit, int64_t{60'000}, int64_t{20'000}}) {
+    DetectionCounts at_once = whole;
+    at_once.Limit(most);
+    for (int order = 0; order < 3; ++order) {
+      DetectionCounts sum;
+      for (const DetectionCounts& part : parts) {
+        sum.Add(part);
+        sum.Limit(most);
+      }
+      ASSERT_EQ(sum, at_once) << most;
+      std::ranges::rotate(parts, parts.begin() + 5);
+    }
+  }
+}
+
+TEST(AveragePrecision, CountsOfAllClassesFit) {
+  DetectionCounts counts;
+  const Box there = {0, 0, 10, 10}, beside = {0, 0, 10, 8};
+  for (int32_t c = 0; c < DetectionCounts::kMostClasses; ++c) {
+    for (const float score : {0.1f, 0.5f, 0.9f}) {
+      counts.Add(std::vector<Detection>{{there, c, score}},
+                 std::vector<GroundTruth>{{there, c, false}});
+      counts.Add(std::vector<Detection>{{there, c, score}},
+                 std::vector<GroundTruth>{{there, c, true}});
+      counts.Add(std::vector<Detection>{{beside, c, score}},
+                 std::vector<GroundTruth>{{there, c, false}});
+    }
+  }
+  counts.Limit(DetectionCounts::kLeastLimit);
+  EXPECT_LE(std::ssize(counts.Encode()), DetectionCounts::kLeastLimit);
+  EXPECT_EQ(counts.LargestClass(), DetectionCounts::kMostClasses - 1);
+  EXPECT_EQ(std::ssize(counts.Classes()), DetectionCounts::kMostClasses);
 }
 
 TEST(AveragePrecision, CountsThatNobodyMadeAreRefusedOrHarmless) {

@@ -72,6 +72,56 @@ TEST(EpochLedger, AnEpochIsCompleteOnceWhenAllPartitionsHaveEvaluatedItsEnd) {
   EXPECT_EQ(ledger.last_validation().samples, 33);
 }
 
+// Counts of detections are added up as they come, and a later coordinator goes on with them.
+TEST(EpochLedger, CountsOfDetectionsAreTheSameInAnyOrderAndAfterATakeover) {
+  const JobPlan plan = Plan();
+  const int64_t version = plan.rounds();
+  const MetricList metrics = MetricList::Make({{"loss", 0, MetricFormula::kMean},
+                                               {"map", 1, MetricFormula::kAveragePrecision, true}})
+                                 .value();
+  const Box there = {0, 0, 10, 10}, elsewhere = {20, 20, 30, 30};
+  std::vector<MetricSums> parts;
+  for (int p = 0; p < 3; ++p) {
+    parts.push_back({10, {1.0, 0.0}});
+    for (int i = 0; i <= p; ++i) {
+      const float score = 0.3f + 0.1f * static_cast<float>(p + i);
+      parts[p].detections.Add(std::vector<Detection>{{there, p % 2, score}, {elsewhere, 0, 0.35f}},
+                              std::vector<GroundTruth>{{there, p % 2, false}});
+    }
+  }
+  MetricSums whole;
+  for (const MetricSums& part : parts) whole.Add(part);
+  metrics.Settle(&whole);
+  ASSERT_GT(whole.sums[1], 0);
+  for (const std::vector<int>& order : {std::vector{0, 1, 2}, {2, 2, 0, 1}, {1, 0, 1, 2}}) {
+    EpochLedger ledger;
+    ledger.Start(plan, 0, metrics);
+    for (int64_t v = 1; v <= version; ++v) {
+      ledger.AddRound(plan, v, {plan.Round(v - 1).samples.size(), {1.0, 0.0}}, kPointsPerEpoch);
+    }
+    std::optional<EpochLedger::Epoch> epoch;
+    for (const int partition : order) {
+      wire::CoordinatorState state;
+      ledger.Describe(&state);
+      ledger = EpochLedger(state, metrics);
+      epoch = ledger.AddEvaluation(plan, version, partition, parts[partition], {}, {});
+    }
+    ASSERT_TRUE(epoch.has_value());
+    EXPECT_EQ(epoch->validation, whole);
+  }
+  // Damaged counts cost the evaluations of the epoch: all partitions are asked again.
+  EpochLedger ledger;
+  ledger.Start(plan, 0, metrics);
+  for (int64_t v = 1; v <= version; ++v) {
+    ledger.AddRound(plan, v, {plan.Round(v - 1).samples.size(), {1.0, 0.0}}, kPointsPerEpoch);
+  }
+  ledger.AddEvaluation(plan, version, 1, parts[1], {}, {});
+  wire::CoordinatorState state;
+  ledger.Describe(&state);
+  for (auto& ended : *state.mutable_ended_epochs()) ended.set_detections("\xff");
+  EXPECT_TRUE(EpochLedger(state, metrics).Waits(plan, version, 1));
+}
+
 TEST(EpochLedger, KnowsWhoHasNotEvaluatedYet) {
   const JobPlan plan = Plan();
   EpochLedger ledger;
