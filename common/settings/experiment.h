@@ -71,11 +71,12 @@ struct Experiment {
     DecodeImages decode = DecodeImages::kAuto;
     std::string ctf_features = "features";  // streams of ctf
     std::string ctf_labels = "labels";
-    double scale = 1.0 / 255.0;   // pixels are multiplied by it
-    bool subtract_mean = false;   // the training set's mean image, before that
-    std::vector<double> mean;     // of each channel, after scale; subtracted
-    std::vector<double> std_dev;  // standard deviation of each channel, after scale; divided by
-    bool photometric = false;     // SSD's changes of a training image's colours
+    double scale = 1.0 / 255.0;    // pixels are multiplied by it
+    bool subtract_mean = false;    // the training set's mean image, before that
+    std::vector<double> mean;      // of each channel, after scale; subtracted
+    std::vector<double> std_dev;   // standard deviation of each channel, after scale; divided by
+    bool train_difficult = false;  // training images keep their difficult objects
+    bool photometric = false;      // SSD's changes of a training image's colours
     double expand = 1;  // largest ratio of a random canvas to its training image, of each side
     bool object_crop = false;           // SSD's random part of a training image
     bool random_interpolation = false;  // of training images that are scaled

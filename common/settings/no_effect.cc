@@ -121,6 +121,8 @@ std::string WhyNoEffect(NoEffect condition, std::string_view section, const Expe
       return when(!reads.image_files, reader);
     case NoEffect::kWithImagesOnDemand:
       return when(reads.on_demand, reader + " decodes images at each read");
+    case NoEffect::kWithoutObjects:
+      return when(!reads.objects, reader);
     case NoEffect::kWithoutClassList:
       return when(!reads.class_list, reader);
     case NoEffect::kWithoutColumns:

@@ -33,6 +33,7 @@ enum class NoEffect {
   kWithoutImageSize,
   kWithoutImageFiles,
   kWithImagesOnDemand,
+  kWithoutObjects,
   kWithoutClassList,
   kWithoutColumns,
   kWithoutStreams,

@@ -294,6 +294,11 @@ std::vector<Option> Rows() {
        .also = "stddev standard_deviation normalize_std std_rgb std_values pixel_std",
        .help = "Standard deviation of each channel, by which it is divided after data.scale and "
                "data.mean: 0.247,0.243,0.261 for CIFAR-10; empty: no division"},
+      {KUMO_SETTING(data.train_difficult), .effect = kResult, .no_effect = {kWithoutObjects},
+       .also = "use_difficult use_difficult_gt keep_difficult iscrowd crowd",
+       .help =
+           "Training on difficult objects, and on crowds of COCO; without it they are background "
+           "in training. Evaluation leaves them out in any case"},
       {KUMO_SETTING(data.photometric), .effect = kResult, .no_effect = {kWithText},
        .also = "photometric_distort random_distort color_distort colour_distort",
        .help = "Photometric distortion of training images, as published for SSD: brightness by up "

@@ -1,5 +1,7 @@
 #include "data/samples/sample.h"
 
+#include <cstring>
+
 namespace kumo {
 
 void Sample::Reset(const Fields& fields) {
@@ -24,6 +26,20 @@ Sample& Sample::Partner(const Fields& fields) {
   if (partner_ == nullptr) partner_ = std::make_unique<Sample>(fields);
   partner_->Reset(fields);
   return *partner_;
+}
+
+void Sample::KeepEntries(int field, std::span<const int64_t> kept) {
+  std::vector<int64_t> size(extents(field).begin(), extents(field).end());
+  if (size[0] == std::ssize(kept)) return;
+  const std::span<const std::byte> from = values_[field].bytes;
+  const size_t entry = from.size() / static_cast<size_t>(size[0]);
+  std::byte* to = Make(field, kept.size() * entry).data();
+  for (const int64_t i : kept) {
+    std::memcpy(to, from.data() + static_cast<size_t>(i) * entry, entry);
+    to += entry;
+  }
+  size[0] = std::ssize(kept);
+  SetExtents(field, size);
 }
 
 std::span<uint8_t> Sample::MakePixels(int field, std::span<const int64_t> extents) {

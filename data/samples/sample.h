@@ -48,6 +48,8 @@ class Sample {
   std::span<std::byte> Make(int field, size_t bytes);
   // The same for an image in bytes, channels x height x width, and sets its extents.
   std::span<uint8_t> MakePixels(int field, std::span<const int64_t> extents);
+  // Leaves only some entries of a list, by their numbers, ascending.
+  void KeepEntries(int field, std::span<const int64_t> kept);
 
   // A second sample with these fields, to be read; valid until the next call.
   Sample& Partner(const Fields& fields);

@@ -248,20 +248,11 @@ void PendingMoves::MoveLists(const MovedFields& moved, const GeometricMap& map) 
   const std::span<std::byte> boxes = sample_->Make(moved.boxes, kept_.size() * sizeof(Box));
   if (!boxes.empty()) std::memcpy(boxes.data(), boxes_.data(), boxes.size());
   for (const int f : moved.lists) {
-    std::vector<int64_t> extents(sample_->extents(f).begin(), sample_->extents(f).end());
-    CHECK_EQ(extents[0], static_cast<int64_t>(before)) << "lists of a sample are parallel";
-    if (f != moved.boxes && kept_.size() < before) {
-      const std::span<const std::byte> from = sample_->field(f);
-      const size_t entry = from.size() / before;
-      std::byte* to = sample_->Make(f, kept_.size() * entry).data();
-      for (const int64_t i : kept_) {
-        std::memcpy(to, from.data() + i * entry, entry);
-        to += entry;
-      }
-    }
-    extents[0] = std::ssize(kept_);
-    sample_->SetExtents(f, extents);
+    CHECK_EQ(sample_->extents(f)[0], static_cast<int64_t>(before))
+        << "lists of a sample are parallel";
+    if (f != moved.boxes) sample_->KeepEntries(f, kept_);
   }
+  sample_->SetExtents(moved.boxes, std::array<int64_t, 2>{std::ssize(kept_), 4});
 }
 
 }  // namespace kumo

@@ -9,6 +9,7 @@
 #include "data/transforms/colour_jitter.h"
 #include "data/transforms/crops.h"
 #include "data/transforms/cutout.h"
+#include "data/transforms/difficult.h"
 #include "data/transforms/expand.h"
 #include "data/transforms/geometry.h"
 #include "data/transforms/mixup.h"
@@ -21,6 +22,7 @@ namespace kumo {
 namespace {
 
 constexpr std::array kKinds = {
+    TransformKind{"data.train_difficult", MakeDropDifficult},
     TransformKind{"data.photometric", MakePhotometric},
     TransformKind{"data.expand", MakeExpand},
     TransformKind{"data.object_crop", MakeObjectCrop},

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/transforms/difficult.h"
 #include "data/transforms/expand.h"
 #include "data/transforms/object_crop.h"
 #include "data/transforms/photometric.h"
@@ -27,6 +28,7 @@ const PictureSize kPhotograph = {375, 500};
 
 Experiment::Data SsdData() {
   Experiment::Data data;
+  data.train_difficult = true;
   data.photometric = true;
   data.expand = 4;
   data.object_crop = true;
@@ -132,6 +134,40 @@ TEST(ObjectCropTest, PartsSatisfyTheirOverlapWithAllBoxes) {
   EXPECT_LT(whole, kDraws / 3);
   EXPECT_GT(low, 0) << "any part";
   EXPECT_LT(low, kDraws / 5);
+}
+
+TEST(DropDifficultTest, OnlyTrainingImagesLoseTheirDifficultObjects) {
+  const test::ObjectSet dataset(50, test::kMostObjects);
+  Experiment::Data data;
+  const auto make = [&](bool training) {
+    return MakeDropDifficult({data, dataset.fields(), dataset.name(), training}).value();
+  };
+  EXPECT_EQ(make(/*training=*/false), nullptr);
+  const auto drops = make(/*training=*/true);
+  ASSERT_NE(drops, nullptr);
+  Sample sample(dataset.fields());
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    sample.Reset(dataset.fields());
+    ASSERT_TRUE(dataset.Read(i, &sample).ok());
+    drops->Apply({.sample = i}, &sample);
+    std::vector<Box> boxes;
+    std::vector<int32_t> classes;
+    for (const test::ObjectSet::Object& object : dataset.ObjectsOf(i)) {
+      if (object.number % 2 == 1) continue;
+      boxes.push_back(test::ObjectSet::BoxOf(object.place));
+      classes.push_back(object.number);
+    }
+    EXPECT_EQ(test::ValuesOf<Box>(sample, test::kObjectBoxes), boxes) << i;
+    EXPECT_EQ(test::ValuesOf<int32_t>(sample, test::kObjectClasses), classes) << i;
+    EXPECT_EQ(test::ValuesOf<uint8_t>(sample, test::kObjectFlags),
+              std::vector<uint8_t>(boxes.size()))
+        << i;
+    for (const int field : {test::kObjectBoxes, test::kObjectClasses, test::kObjectFlags}) {
+      EXPECT_EQ(sample.extents(field)[0], std::ssize(boxes)) << i;
+    }
+  }
+  data.train_difficult = true;
+  EXPECT_EQ(make(/*training=*/true), nullptr);
 }
 
 TEST(ObjectCropTest, AnImageWithoutObjectsStaysWhole) {
