@@ -192,6 +192,19 @@ Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output) {
   return ChildEnd{ExitStatus(status)};
 }
 
+// While the child is not waited for, no other group can have its number.
+std::optional<int> TakeEnded(pid_t pid) {
+  siginfo_t ended = {};
+  if (waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      ended.si_pid != pid) {
+    return std::nullopt;
+  }
+  kill(-pid, SIGKILL);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return status;
+}
+
 int RunProgram(const ExitReporter& exit_reporter, std::vector<std::string> command) {
   ChildSpec spec;
   spec.command = std::move(command);

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,10 @@ int ExitStatus(int status);
 // default in a process group of its own, so that Ctrl-C on the terminal reaches only the launcher.
 // NotFound if the program cannot be executed, Internal if the system refuses.
 Result<pid_t> StartChild(const ChildSpec& spec);
+
+// waitpid's status of a child of StartChild, once it has ended. What is left of its own group is
+// killed: programs that it had started and did not wait for.
+std::optional<int> TakeEnded(pid_t pid);
 
 // Runs the program to its end; stdout and stderr go to `output`, or to this process's streams if it
 // is null.

@@ -147,15 +147,15 @@ void Launcher::Wait() {
 
 void Launcher::Reap() {
   for (auto it = running_.begin(); it != running_.end();) {
-    int status = 0;
     const auto [pid, id] = *it;
-    if (waitpid(pid, &status, WNOHANG) != pid) {
+    const std::optional<int> status = TakeEnded(pid);
+    if (!status) {
       ++it;
       continue;
     }
     it = running_.erase(it);
     TellWarnings();  // those before the end: a short job's may all come in one wait
-    ProcessEnd end = EndOf(status);
+    ProcessEnd end = EndOf(*status);
     if (!end.ok()) end.reason = ExitReasonOf(TerminationLog(id), OutputFile(id), output_start_[id]);
     if (const auto host = plan_.hosts.find(id); host != plan_.hosts.end()) end.host = host->second;
     end.took_part = access(IdleMark(id).c_str(), F_OK) != 0;

@@ -73,13 +73,6 @@ std::vector<std::string> SshCommand(const RemoteHost& host, const std::string& l
   return command;
 }
 
-// The exit status of an ended child.
-std::optional<int> ExitOf(pid_t pid) {
-  int status = 0;
-  if (waitpid(pid, &status, WNOHANG) != pid) return std::nullopt;
-  return ExitStatus(status);
-}
-
 // A full pipe means that the reader has stopped; ssh detects that itself.
 void Tell(int fd, uint8_t byte) {
   const ssize_t written = write(fd, &byte, 1);
@@ -190,8 +183,8 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
   }
   const Status told = TellAll(fds[1], Encode(start));
   fcntl(fds[1], F_SETFL, O_NONBLOCK);
-  std::optional<int> code;
-  while (!(code = ExitOf(*pid))) {
+  std::optional<int> status;
+  while (!(status = TakeEnded(*pid))) {
     pollfd readable{signals->fd(), POLLIN, 0};
     if (poll(&readable, 1, AliveIntervalMs(start)) == 0) Tell(fds[1], 0);
     for (const int signal : signals->Take()) {
@@ -199,10 +192,11 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
     }
   }
   close(fds[1]);
+  const int code = ExitStatus(*status);
   const std::string idle_mark = IdleMarkOf(start);
-  if (!idle_mark.empty() && *code == kTookNoPart) return 0;
+  if (!idle_mark.empty() && code == kTookNoPart) return 0;
   RemoveIdleMark(idle_mark);
-  if (*code != kNobodyThere) return *code;
+  if (code != kNobodyThere) return code;
   const std::string words = log.path().empty() ? "" : ExitReasonOf(log.path(), "", 0);
   return Unavailable("the host " + host.host + " cannot be reached, or the connection was lost: " +
                      (!words.empty() ? words
@@ -225,8 +219,9 @@ Result<int> ServeRemote(int input_fd, StopSource* signals) {
   for (;;) {
     pollfd readable[2] = {{input_fd, POLLIN, 0}, {signals->fd(), POLLIN, 0}};
     poll(readable, 2, std::min(AliveIntervalMs(start), kLongestWaitMs));
-    if (const std::optional<int> code = ExitOf(pid)) {
-      return idle_mark.empty() ? *code : EndOf(*code, idle_mark);
+    if (const std::optional<int> status = TakeEnded(pid)) {
+      const int code = ExitStatus(*status);
+      return idle_mark.empty() ? code : EndOf(code, idle_mark);
     }
     bool gone = clock.NowUs() - heard > silence;
     uint8_t byte = 0;

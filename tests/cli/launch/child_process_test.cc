@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -88,6 +89,30 @@ TEST(WarningIn, IsOfWarningsAndErrorsOnly) {
                            "Warning] x", "W", "", "W2026 no bracket"}) {
     EXPECT_EQ(WarningIn(line), "") << line;
   }
+}
+
+// "R", "S", ... of a process, "Z" of an ended one that nobody has waited for; "" if there is none.
+std::string StateOf(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/stat");
+  std::string number, name, state;
+  file >> number >> name >> state;
+  return state;
+}
+
+TEST(ChildProcess, WhatAnEndedProgramHasStartedEndsWithIt) {
+  const test::ScratchDirectory scratch;
+  const std::string pid_file = scratch.path() + "/pid";
+  ChildSpec spec;
+  spec.command = {"/bin/sh", "-c", "sleep 600 & echo $! > " + pid_file + "; exit 7"};
+  const Result<pid_t> pid = StartChild(spec);
+  ASSERT_TRUE(pid.ok()) << pid.status().message();
+  std::optional<int> status;
+  while (!(status = TakeEnded(*pid))) usleep(1000);
+  EXPECT_EQ(ExitStatus(*status), 7);
+  std::string started;
+  std::ifstream(pid_file) >> started;
+  ASSERT_FALSE(started.empty());
+  while (StateOf(started) != "Z" && !StateOf(started).empty()) usleep(1000);
 }
 
 }  // namespace
