@@ -143,6 +143,7 @@ def main():
     options.add_argument("--data")
     arguments = options.parse_args()
     torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # as torch_own.py
     dist.init_process_group("gloo", rank=arguments.rank)
     rank = Rank(arguments, dist.get_world_size())
     while True:

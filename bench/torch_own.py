@@ -25,6 +25,7 @@ SAMPLES = 1 << 20  # of an epoch, which no run comes to the end of
 
 def step_of(network):
     torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # of a minibatch that is known by heart gradients vanish
     torch.manual_seed(1)
     net = lenet(torch) if network == "lenet" else perceptron([int(width) for width in network.split("-")])
     optimizer = torch.optim.SGD(net.parameters(), lr=.05, momentum=.9, weight_decay=1e-4, fused=True)
