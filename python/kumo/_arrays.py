@@ -103,7 +103,7 @@ class Arrays:
         random.seed(seed)
         np.random.seed(seed % 2**32)
 
-    def begin_block(self, read_state, steps_before: int) -> None:
+    def begin_block(self, read_state, steps_before: int, servers_step: bool = False) -> None:
         for gradient in self.model.gradients.values():
             gradient[...] = 0
         for i, state in enumerate(self.model.states):
@@ -112,6 +112,9 @@ class Arrays:
                     state[name][...] = 0
                 else:
                     _load(state[name], lambda address, i=i, name=name: read_state(name, i, address))
+
+    def end_training(self) -> None:
+        pass
 
     def end_block(self, write_state) -> None:
         for i, state in enumerate(self.model.states):

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import inspect
 import random
+import types
 
 import numpy as np
 import torch
@@ -54,6 +56,36 @@ class TorchModel:
         # Some optimizers fill their state when they are made, and cannot step without it.
         self._first_state = {} if optimizer is None else {
             parameter: copy.deepcopy(state) for parameter, state in optimizer.state.items()}
+        self._servers_step = False  # in the block that is trained now
+        if optimizer is not None:
+            self._wrap_step()
+
+    def _wrap_step(self) -> None:
+        """Makes optimizer.step() leave weights and gradients alone in blocks that the servers step.
+
+        An optimizer may change gradients too: torch's SGD of all tensors at once (foreach) adds Nesterov
+        momentum to them. The wrapper stays, because a learning-rate scheduler may wrap it."""
+        step = self.optimizer.step
+
+        @functools.wraps(step)
+        def wrapper(optimizer, *arguments, **named):
+            if not self._servers_step:
+                return step(*arguments, **named)
+            return self._finish_gradients(*arguments, **named)
+        self.optimizer.step = types.MethodType(wrapper, self.optimizer)
+
+    def _finish_gradients(self, closure=None, **_):
+        """The parts of optimizer.step() that belong to the gradients: the closure computes them, and a fused
+        optimizer divides them by the scale of a GradScaler."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        if (scale := getattr(self.optimizer, "grad_scale", None)) is not None:
+            for _, parameter in self._stepped():
+                if parameter.grad is not None:
+                    parameter.grad.div_(scale.to(parameter.grad.device))
+        return loss
 
     def check(self) -> None:
         """Errors name the first change of the model since its Worker was made. Buffers may be replaced."""
@@ -123,8 +155,10 @@ class TorchModel:
         np.random.seed(seed % 2**32)
         torch.manual_seed(seed % 2**63)
 
-    def begin_block(self, read_state, steps_before: int) -> None:
-        """read_state: None if the optimizer starts with its first state; else reads array i of a tensor."""
+    def begin_block(self, read_state, steps_before: int, servers_step: bool = False) -> None:
+        """read_state: None if the optimizer starts with its first state; else reads array i of a tensor.
+        servers_step: whether the block's gradients are wanted, until end_training()."""
+        self._servers_step = servers_step
         self.module.zero_grad(set_to_none=True)
         if self.optimizer is None:
             return
@@ -139,6 +173,10 @@ class TorchModel:
                 state[key] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
                 _load(state[key], lambda address, i=i: read_state(name, i, address))
             self.optimizer.state[parameter] = state
+
+    def end_training(self) -> None:
+        """The program has the optimizer for itself, until the next block begins."""
+        self._servers_step = False
 
     def end_block(self, write_state) -> None:
         """write_state(name, i, tensor): hands in array i of the optimizer's state."""

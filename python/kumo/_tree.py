@@ -173,7 +173,7 @@ class TreeModel:
         random.seed(seed)
         np.random.seed(seed % 2**32)
 
-    def begin_block(self, read_state, steps_before: int) -> None:
+    def begin_block(self, read_state, steps_before: int, servers_step: bool = False) -> None:
         self._tree.gradients = None
         self._tree.state = self._copy(self._first_state)
         if read_state is None or steps_before == 0 or self._tree.state is None:
@@ -187,6 +187,9 @@ class TreeModel:
         for place in self._counts:
             flat[place] = self._like(flat[place], np.asarray(steps_before))
         self._tree.state = self._jax.tree.unflatten(structure, flat)
+
+    def end_training(self) -> None:
+        pass
 
     def end_block(self, write_state) -> None:
         flat, structure = self._jax.tree.flatten(self._tree.state)

@@ -148,8 +148,8 @@ class Block(Work):
 
     mode: "weights": train minibatch after minibatch with the optimizer; the way of the weights is the
       contribution. "gradients": the mean gradient over all samples is the contribution, and the servers
-      step; the block is one minibatch, and what the optimizer does to the weights is dropped. A loop of
-      zero_grad, backward, step is right for both.
+      step; the block is one minibatch, and optimizer.step() changes neither weights nor gradients. A loop
+      of zero_grad, backward, step is right for both.
     ahead: whether these are the first minibatches of the partition's next block, which are trained while
       the last block is exchanged (sync.overlap). The model then has the weights at which that block has
       ended; the rest of this block comes later. The metrics of these minibatches are not counted.
@@ -319,6 +319,7 @@ class Worker:
         """Ends the worker; a block in progress is given back to the other workers."""
         if self in _open:
             _open.remove(self)
+        self._model.end_training()
         handle, self._handle = self._handle, ctypes.c_void_p()
         c.library.kumo_worker_close(handle)
         atexit.unregister(self.close)
@@ -440,7 +441,8 @@ class Worker:
         if work.steps:
             self._note_rounding()
         carries = work.steps and self._states > 0 and not work.restarts
-        self._model.begin_block(read_state if carries else None, work.steps_before)
+        self._model.begin_block(read_state if carries else None, work.steps_before,
+                                servers_step=not work.steps)
         if self._seeds:
             self._model.seed(work.seed)
 
@@ -453,6 +455,7 @@ class Worker:
             self._check_shape(name, values.shape)
             self._check(c.library.kumo_worker_set_state(self._handle, i, self._places[name],
                                                         c.floats(_address(values))))
+        self._model.end_training()
         self._model.check()
         trained = set(self._trained)
         without = []

@@ -3,7 +3,7 @@ frozen parameter, parameters and a layer of other precisions, a buffer that the 
 accumulated over two parts of a minibatch, and AdamW.
 
 CASE: as in own_model.py: stop; late_zero_grad: zero_grad() comes after step(); replaced: a parameter is
-replaced; nadam: the optimizer is NAdam; others: the optimizer has another model's parameters; loader: a
+replaced; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients; others: the optimizer has another model's parameters; loader: a
 DataLoader's process reports."""
 import os
 import pathlib
@@ -52,6 +52,9 @@ stepped = Net() if CASE == "others" else model
 optimizer = torch.optim.AdamW((p for p in stepped.parameters() if p.requires_grad), lr=0.01)
 if CASE == "nadam":
     optimizer = torch.optim.NAdam(model.parameters())
+if CASE == "nesterov":
+    optimizer = torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1, momentum=0.9,
+                                nesterov=True, foreach=True)
 
 
 def evaluate(part):

@@ -119,6 +119,78 @@ class Optimizers(unittest.TestCase):
             model.check()
 
 
+class ServersStep(unittest.TestCase):
+    def gradient(self, make, use=lambda optimizer: optimizer.step()):
+        """The weights and gradients of a block that the servers step, and what they are without the step."""
+        torch.manual_seed(7)
+        module = nn.Linear(3, 2)
+        optimizer = make(module.parameters())
+        model = TorchModel(module, optimizer)
+        model.begin_block(None, 0, servers_step=True)
+        before = [parameter.detach().clone() for parameter in module.parameters()]
+        module(torch.ones(4, 3)).square().sum().backward()
+        gradients = [parameter.grad.clone() for parameter in module.parameters()]
+        use(optimizer)
+        model.end_training()
+        after = [parameter.detach().clone() for parameter in module.parameters()]
+        return model, (before, gradients), (after, [model.export_gradient(name) for name in ("weight", "bias")])
+
+    def assert_equal(self, expected, got):
+        for one, other in zip(sum(expected, []), sum(got, [])):
+            self.assertTrue(torch.equal(one, other), (one, other))
+
+    def test_a_step_changes_neither_weights_nor_gradients(self):
+        for make in (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, foreach=True),
+                     lambda p: torch.optim.AdamW(p, lr=0.1, maximize=True)):
+            model, expected, got = self.gradient(make)
+            self.assert_equal(expected, got)
+            self.assertFalse(model.optimizer.state)
+            # Blocks of block mode are stepped again, and so is what comes after the job.
+            for begin in (lambda: model.begin_block(None, 0), lambda: None):
+                begin()
+                before = model.module.weight.detach().clone()
+                model.module(torch.ones(4, 3)).sum().backward()
+                model.optimizer.step()
+                self.assertFalse(torch.equal(before, model.module.weight))
+
+    def test_a_closure_computes_the_gradient_once(self):
+        calls = []
+
+        def use(optimizer):
+            def closure():
+                calls.append(torch.is_grad_enabled())
+                return 5.0
+            with torch.no_grad():
+                calls.append(optimizer.step(closure))
+                calls.append(optimizer.step(closure=closure))
+        _, expected, got = self.gradient(torch.optim.LBFGS, use)
+        self.assert_equal(expected, got)
+        self.assertEqual(calls, [True, 5.0, True, 5.0])
+
+    def test_an_optimizer_that_unscales_gradients_itself_still_does(self):
+        def use(optimizer):  # as a GradScaler steps a fused optimizer
+            optimizer.grad_scale, optimizer.found_inf = torch.tensor(4.0), torch.tensor(0.0)
+            optimizer.step()
+            del optimizer.grad_scale, optimizer.found_inf
+        _, (weights, gradients), got = self.gradient(lambda p: torch.optim.Adam(p), use)
+        self.assert_equal((weights, [gradient / 4 for gradient in gradients]), got)
+
+    def test_schedulers_wrap_steps_before_and_after(self):
+        def schedule(optimizer):
+            return torch.optim.lr_scheduler.StepLR(optimizer, 1)
+
+        def make(parameters):
+            optimizer = torch.optim.SGD(parameters, lr=0.1)
+            schedule(optimizer)
+            return optimizer
+
+        def use(optimizer):
+            schedule(optimizer)
+            optimizer.step()
+        _, expected, got = self.gradient(make, use)
+        self.assert_equal(expected, got)
+
+
 class Modules(unittest.TestCase):
     def test_modes_are_those_of_the_program(self):
         module = Net()

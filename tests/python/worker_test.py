@@ -218,6 +218,20 @@ class TorchTest(JobTest):
             "frozen.bias", "narrow.weight", "narrow.bias", "last.weight", "last.bias", "seen",
             "norm.running_mean", "norm.running_var"])
 
+    def test_gradients_do_not_depend_on_the_programs_optimizer(self):
+        """Neither in gradient mode nor in the warm-up of block mode."""
+        self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
+
+        def run(case, *settings):
+            job = self.torch_job("own_torch_model.py", [
+                "job.epochs = 1", "sync.partitions = 2", "sync.minibatch = 8", "optimiser.type = momentum",
+                "schedule.learning_rate = 0.05", *settings])
+            self.ends(0, job.launch("--workers", "1", CASE=case))
+            return job.weights(TORCH)
+        for settings in (["sync.mode = gradient"], ["sync.block = 2", "sync.warmup_samples = 100000"]):
+            with self.subTest(settings=settings):
+                self.assertEqual(*together(*[lambda case=case: run(case, *settings) for case in ("", "nesterov")]))
+
     def test_modules_and_their_optimizers(self):
         self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
         self.cases(warm(TORCH, "torch"), "torch_model_cases.py")
