@@ -25,7 +25,7 @@ class ArrayModel:
       counts the minibatches behind them.
     undecayed: names of trained tensors without weight decay, for updates on the servers.
     statistics: names of tensors that are averaged over the partitions instead of trained.
-    frozen: names of tensors that never change.
+    frozen: names of tensors that never change; a change is an error.
 
     Weights are exchanged as float32.
     """
@@ -99,6 +99,13 @@ class Arrays:
     def loaded(self) -> None:
         pass
 
+    def has_values(self, name: str, values: np.ndarray) -> bool:
+        own = self.model.weights[name]
+        return np.array_equal(own, values.astype(own.dtype), equal_nan=True)
+
+    def how_to_change(self, name: str) -> str:
+        return HOW_TO_CHANGE
+
     def seed(self, seed: int) -> None:
         random.seed(seed)
         np.random.seed(seed % 2**32)
@@ -123,6 +130,11 @@ class Arrays:
 
     def evaluating(self):
         return contextlib.nullcontext()
+
+
+# Why a frozen tensor must not change, and what to do.
+HOW_TO_CHANGE = ("is frozen; leave it out of `frozen` to train it, or name it in `statistics` to have it averaged "
+                 "over the partitions")
 
 
 def _load(array: np.ndarray, read) -> None:

@@ -29,17 +29,16 @@ class TorchModel:
         self.module, self.optimizer = module, optimizer
         self._tensors = _tensors_of(module)
         self._kinds: dict[str, int] = {}
-        self._left_out: list[str] = []  # parameters that require a gradient, without the optimizer's
-        self._versions: dict[str, int] = {}  # of these, when their values were loaded
+        self._without_gradient: list[str] = []  # frozen parameters; the optimizer leaves out the others
         stepped = self._stepped_ids()
         for name, tensor in self._tensors.items():
             if not isinstance(tensor, torch.nn.Parameter):
                 self._kinds[name] = c.STATISTICS
             elif not tensor.requires_grad:
                 self._kinds[name] = c.FROZEN
+                self._without_gradient.append(name)
             elif optimizer is not None and id(tensor) not in stepped:
                 self._kinds[name] = c.FROZEN
-                self._left_out.append(name)
             else:
                 self._kinds[name] = c.UNDECAYED if tensor.ndim <= 1 else c.WEIGHTS
         own = {id(parameter) for parameter in module.parameters()}
@@ -105,12 +104,19 @@ class TorchModel:
                 raise c.KumoError(f"tensor {name} of the model {change} since the Worker was made; change "
                                   "the model before that")
         self._tensors = now
-        for name, version in self._versions.items():
-            if now[name]._version != version:
-                raise c.KumoError(f"parameter {name} has been changed, but is frozen: the optimizer that the "
-                                  "Worker was given does not step it; give the Worker one optimizer of all "
-                                  "trained parameters, or make it a buffer, which is averaged over the "
-                                  "partitions")
+        for name in self._without_gradient:
+            if now[name].requires_grad:
+                raise c.KumoError(f"parameter {name} requires a gradient now, but {self.how_to_change(name)}")
+
+    def how_to_change(self, name: str) -> str:
+        """Why a frozen parameter must not change, and what to do."""
+        if name in self._without_gradient:
+            return ("is frozen: it did not require a gradient when the Worker was made; to train it later, "
+                    "freeze it after that; to keep a moving average, make it a buffer, which is averaged over "
+                    "the partitions")
+        return ("is frozen: the optimizer that the Worker was given does not step it; give the Worker one "
+                "optimizer of all trained parameters, or make it a buffer, which is averaged over the "
+                "partitions")
 
     @property
     def device(self) -> str:
@@ -148,7 +154,15 @@ class TorchModel:
         _load(self._tensors[name], read)
 
     def loaded(self) -> None:
-        self._versions = {name: self._tensors[name]._version for name in self._left_out}
+        pass
+
+    def has_values(self, name: str, values: np.ndarray) -> bool:
+        own = self._tensors[name].detach().cpu()
+        expected = torch.from_numpy(values).to(own.dtype)
+        if own.element_size() == 1:  # torch does not compare these types
+            own, expected = own.float(), expected.float()
+        return torch.equal(own, expected) or bool(
+            ((own == expected) | ((own != own) & (expected != expected))).all())  # NaN too
 
     def seed(self, seed: int) -> None:
         random.seed(seed)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _library as c
+from ._arrays import HOW_TO_CHANGE
 
 
 class Tree:
@@ -163,6 +164,13 @@ class TreeModel:
             flat[place] = self._like(flat[place], numbers)
         self._loaded.clear()
         self._tree.weights = self._jax.tree.unflatten(self._structure, flat)
+
+    def has_values(self, name: str, values: np.ndarray) -> bool:
+        own = np.asarray(self._named()[name])
+        return np.array_equal(own, values.astype(own.dtype), equal_nan=True)
+
+    def how_to_change(self, name: str) -> str:
+        return HOW_TO_CHANGE
 
     def _like(self, leaf: Any, numbers: np.ndarray) -> Any:
         """An array of these numbers, of the leaf's type and place."""

@@ -258,7 +258,7 @@ class Worker:
             self._places[name] = i
             self._shapes[name] = tuple(shape)
         self._trained = [name for name, _, kind in described if kind in (c.WEIGHTS, c.UNDECAYED)]
-        self._frozen = {name for name, _, kind in described if kind == c.FROZEN}
+        self._frozen = [name for name, _, kind in described if kind == c.FROZEN]
         return tensors
 
     def _count_states(self) -> int:
@@ -409,6 +409,16 @@ class Worker:
             raise KumoError(f"tensor {name} is of shape {list(shape)}, but was of shape "
                             f"{list(self._shapes[name])} when the Worker was made")
 
+    def _check_frozen(self, block: Block) -> None:
+        """A change of a frozen tensor is not sent, and the next block would undo it."""
+        for name in self._frozen:
+            self._check_shape(name, self._model.shape(name))
+            installed = np.empty(self._shapes[name], np.float32)
+            self._get(self._places[name], installed.ctypes.data)
+            if not self._model.has_values(name, installed):
+                raise KumoError(f"{block._place}: tensor {name} has been changed, but "
+                                f"{self._model.how_to_change(name)}")
+
     def _load(self) -> None:
         self._model.check()
         for name, place in self._places.items():
@@ -457,11 +467,12 @@ class Worker:
                                                         c.floats(_address(values))))
         self._model.end_training()
         self._model.check()
-        trained = set(self._trained)
+        self._check_frozen(block)
+        trained, frozen = set(self._trained), set(self._frozen)
         without = []
         moves = bool(work.steps)
         for name in self._places:
-            if name in self._frozen:
+            if name in frozen:
                 continue
             if work.steps or name not in trained:
                 values = self._model.export_weights(name)

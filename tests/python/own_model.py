@@ -12,6 +12,7 @@ CASE: what goes wrong, "" for nothing:
   nan             a weight becomes infinite
   loss            a loss is NaN
   vector          a loss is given for each sample
+  frozen          a frozen tensor is changed
   gone            a tensor is taken out of the model
   fork            a forked process reports a loss
   second          another worker is made
@@ -109,6 +110,8 @@ def evaluate(part):
 def misuse(block):
     if CASE == "vector":
         block.add(loss=np.zeros(8), samples=8)
+    if CASE == "frozen":
+        weights["frozen"][1] += 1e-3
     if CASE == "gone":
         del model.weights["mean"]
     if CASE == "second":

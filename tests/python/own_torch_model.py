@@ -3,7 +3,8 @@ frozen parameter, parameters and a layer of other precisions, a buffer that the 
 accumulated over two parts of a minibatch, and AdamW.
 
 CASE: as in own_model.py: stop; late_zero_grad: zero_grad() comes after step(); replaced: a parameter is
-replaced; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients; others: the optimizer has another model's parameters; loader: a
+replaced; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients; moved, target, unfrozen:
+a frozen parameter is changed, or a layer that the optimizer leaves out, or the layer requires gradients; others: the optimizer has another model's parameters; loader: a
 DataLoader's process reports."""
 import os
 import pathlib
@@ -49,6 +50,8 @@ class Net(nn.Module):
 model = Net()
 before = model.frozen.weight.clone()
 stepped = Net() if CASE == "others" else model
+if CASE == "target":
+    stepped = nn.ModuleList([model.first, model.last])
 optimizer = torch.optim.AdamW((p for p in stepped.parameters() if p.requires_grad), lr=0.01)
 if CASE == "nadam":
     optimizer = torch.optim.NAdam(model.parameters())
@@ -78,6 +81,8 @@ with kumo.Worker(None, model, optimizer, train_samples=SAMPLES, validation_sampl
                 def __getitem__(self, i):
                     block.add(loss=0, samples=1)
             list(torch.utils.data.DataLoader(Reporting(), batch_sampler=[[0]], num_workers=1))
+        if CASE == "unfrozen":
+            model.frozen.requires_grad_(True)
         for indices in block.minibatches():
             assert model.training
             if CASE != "late_zero_grad":
@@ -87,6 +92,10 @@ with kumo.Worker(None, model, optimizer, train_samples=SAMPLES, validation_sampl
                 (loss * (len(part) / len(indices))).backward()
                 block.add(loss=loss, samples=len(part))
             optimizer.step()
+            if CASE == "moved":
+                model.frozen.bias.data.mul_(0.99).add_(0.01)
+            if CASE == "target":
+                model.narrow.weight.data.mul_(0.5)
             if CASE == "late_zero_grad":
                 optimizer.zero_grad()
 assert torch.equal(before, model.frozen.weight)

@@ -111,12 +111,43 @@ class Optimizers(unittest.TestCase):
             "head.weight": c.WEIGHTS, "head.bias": c.UNDECAYED,
             "norm.running_mean": c.STATISTICS, "norm.running_var": c.STATISTICS})
         self.assertEqual(kinds(TorchModel(module, None))["body.weight"], c.WEIGHTS)
-        model.loaded()
+        self.assertIn("one optimizer of all trained parameters", model.how_to_change("body.weight"))
+
+    def test_a_parameter_may_not_be_unfrozen(self):
+        module = Net()
+        module.body.requires_grad_(False)
+        model = TorchModel(module, torch.optim.SGD(module.parameters(), lr=0.1))
+        module.head.requires_grad_(False)
         model.check()
-        with torch.no_grad():
-            module.body.weight.add_(1)
-        with self.assertRaisesRegex(KumoError, "parameter body.weight .* all trained parameters"):
+        module.head.requires_grad_(True)
+        module.body.bias.requires_grad_(True)
+        with self.assertRaisesRegex(KumoError, "parameter body.bias requires a gradient now, but is frozen"):
             model.check()
+
+    def test_a_change_of_a_frozen_parameter_is_seen(self):
+        for dtype in (torch.float32, torch.bfloat16, torch.float64):
+            module = nn.Linear(3, 2).to(dtype)
+            model = TorchModel(module, torch.optim.SGD([module.bias], lr=0.1))
+            values = np.array([[0.1, -0.2, 0.3], [0, np.nan, 1e-40]], np.float32)
+            model.load("weight", lambda address: np.ctypeslib.as_array(
+                c.floats(address), shape=(2, 3)).__setitem__(slice(None), values))
+            self.assertTrue(model.has_values("weight", values))
+            module.weight.data[0, 0] *= 1.01  # which torch's version counter does not see
+            self.assertFalse(model.has_values("weight", values))
+
+    def test_a_moving_average_may_live_in_buffers(self):
+        """By the lines of docs/pytorch.md."""
+        module = Net()
+        module.target = Net()
+        for part in module.target.modules():
+            for name, parameter in list(part.named_parameters(recurse=False)):
+                delattr(part, name)
+                part.register_buffer(name, parameter.detach().clone())
+        model = TorchModel(module, torch.optim.SGD(module.parameters(), lr=0.1))
+        self.assertEqual({kind for name, kind in kinds(model).items() if name.startswith("target.")},
+                         {c.STATISTICS})
+        self.assertEqual(module.target(torch.ones(2, 3)).shape, (2, 2))
+        self.assertEqual(module.target.state_dict().keys(), Net().state_dict().keys())
 
 
 class ServersStep(unittest.TestCase):

@@ -89,6 +89,7 @@ class NumpyTest(JobTest):
             "nan": "tensor layer.weight has become infinite or not a number",
             "loss": "loss is nan in minibatch 0",
             "vector": "add(loss=...) got an array of shape [8]; give its mean over the 8 samples",
+            "frozen": "partition 0: tensor frozen has been changed, but is frozen; leave it out of `frozen`",
             "gone": "the model has the tensors layer.weight, layer.bias, frozen, half, whole, scalar, but had",
             "fork": "forked from the process that opened the Worker",
             "second": "this process has a worker already",
@@ -243,6 +244,9 @@ class TorchTest(JobTest):
             "late_zero_grad": (gradient, "call zero_grad() before backward(), not after step()"),
             "replaced": (gradient, "tensor first.bias of the model has been replaced since the Worker was"),
             "others": (gradient, "the optimizer steps 9 parameters that the model does not have"),
+            "moved": ([], "partition 0: tensor frozen.bias has been changed, but is frozen: it did not require"),
+            "target": (gradient, "partition 0: tensor narrow.weight has been changed, but is frozen: the optim"),
+            "unfrozen": ([], "parameter frozen.weight requires a gradient now, but is frozen: it did not"),
             "loader": (gradient, "forked from the process that opened the Worker"),
             "nadam": (["block.reset_local_state = false"], "mu_product in the state of NAdam is neither"),
             # optimiser.type = momentum
