@@ -75,13 +75,22 @@ CallerWork CallerEngine::BlockOf(const RoundPlan& round, int partition, bool ahe
   return work;
 }
 
+// The program may hand in the state of some tensors only: those without a gradient have none.
+void CallerEngine::Restart(const CallerWork& work) {
+  if (!work.restarts || states() == 0) return;
+  DeviceArray<float>& state = weights_.partitions().Of(work.partition).optimiser;
+  backend_->Zero(state.data(), static_cast<size_t>(state.bytes()));
+}
+
 Result<TrainedBlock> CallerEngine::Train(const TrainAction& train, const OnCoded&) {
   TrainedBlock block;
   const TimeUs begin = clock_->NowUs();
   weights_.Begin(train, gradients_.data());
   backend_->Zero(gradients_.data(), static_cast<size_t>(gradients_.bytes()));
+  const CallerWork work = BlockOf(train.round, train.partition, false);
+  Restart(work);
   KUMO_RETURN_IF_ERROR(backend_->Wait());
-  KUMO_ASSIGN_OR_RETURN(block.metrics, Ask(BlockOf(train.round, train.partition, false)));
+  KUMO_ASSIGN_OR_RETURN(block.metrics, Ask(work));
   if (!train.round.local_steps) {
     StepParameters step;
     step.clip_norm = experiment_.optimiser.clip_norm;
@@ -105,7 +114,9 @@ Status CallerEngine::Code(const TrainAction& train, TrainedBlock* block) {
 
 Result<TrainedAhead> CallerEngine::StepAhead(const RoundPlan& round, int partition) {
   const TimeUs begin = clock_->NowUs();
-  KUMO_ASSIGN_OR_RETURN(const MetricSums metrics, Ask(BlockOf(round, partition, true)));
+  const CallerWork work = BlockOf(round, partition, true);
+  Restart(work);
+  KUMO_ASSIGN_OR_RETURN(const MetricSums metrics, Ask(work));
   TrainedAhead ahead;
   ahead.samples = metrics.samples;
   ahead.compute_ms = static_cast<double>(clock_->NowUs() - begin) * 1e-3;

@@ -107,6 +107,8 @@ class CallerEngine : public TrainingEngine {
                const Clock* clock);
 
   CallerWork BlockOf(const RoundPlan& round, int partition, bool ahead) const;
+  // Clears the carried state of the partition if the program's optimiser starts without state.
+  void Restart(const CallerWork& work);
   // Has the program's thread do the work, unless it has no samples.
   Result<MetricSums> Ask(const CallerWork& work) KUMO_EXCLUDES(mutex_);
   Status CheckWanted() KUMO_REQUIRES(mutex_);

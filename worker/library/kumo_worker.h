@@ -156,8 +156,8 @@ kumo_status kumo_worker_set(kumo_worker* worker, int32_t tensor, const float* fr
  * (block.reset_local_state = false) or from steps ahead to the rest of their block (sync.overlap);
  * 0: none. May be called at any time. */
 kumo_status kumo_worker_states(kumo_worker* worker, int32_t* count);
-/* Reads and hands in one of them for a trained tensor. The arrays of a partition are zero at first.
- */
+/* Reads and hands in one of them for a trained tensor. The arrays of a partition are zero at first,
+ * and whenever work.restarts is 1. */
 kumo_status kumo_worker_get_state(kumo_worker* worker, int32_t state, int32_t tensor, float* to);
 kumo_status kumo_worker_set_state(kumo_worker* worker, int32_t state, int32_t tensor,
                                   const float* from);

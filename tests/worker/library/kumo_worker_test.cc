@@ -357,9 +357,7 @@ TEST_F(KumoWorkerTest, TheNextBlockBeginsDuringTheExchange) {
     EXPECT_FLOAT_EQ(rate, static_cast<float>(0.25 * std::pow(0.1, work.position / 4)));
     std::vector<float> state(6);
     EXPECT_EQ(kumo_worker_get_state(worker_, 0, 0, state.data()), KUMO_OK) << kumo_error();
-    if (begun) {
-      EXPECT_EQ(state[5], static_cast<float>(work.round));
-    }
+    EXPECT_EQ(state[5], begun ? static_cast<float>(work.round) : 0);
     state.assign(6, static_cast<float>(work.round));
     EXPECT_EQ(kumo_worker_set_state(worker_, 0, 0, state.data()), KUMO_OK) << kumo_error();
     // Both partitions move alike, by 2 in each round.
