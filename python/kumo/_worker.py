@@ -95,7 +95,7 @@ class Work:
         """Reports the metrics of some samples.
 
         samples: their number. means: of each metric of the worker, the mean over these samples: a
-        number, or a tensor of one element, which is read at the end of the block only.
+        number, or a tensor of one element, which is copied, and read at the end of the block only.
         """
         self._worker._check_process()
         if set(means) != set(self._means):
@@ -113,7 +113,7 @@ class Work:
                                 f"the {samples} samples, one number")
         self._added += int(samples)
         for name, mean in means.items():
-            self._means[name].append((mean.detach() if hasattr(mean, "detach") else mean, int(samples)))
+            self._means[name].append((_copied(mean), int(samples)))
 
     def _finish(self) -> None:
         if self._added != self.samples:
@@ -536,6 +536,14 @@ def _whole(name: str, number: Any) -> int:
         return operator.index(number)
     except TypeError:
         raise KumoError(f"{name} = {number!r}: must be a whole number, the size of the data set") from None
+
+
+def _copied(mean: Any) -> Any:
+    """The program may write its next mean into the same tensor. A device's tensor is copied there, so that
+    nothing waits for it."""
+    if hasattr(mean, "detach"):
+        return mean.detach().clone()
+    return mean.copy() if isinstance(mean, np.ndarray) else mean
 
 
 def _address(values: Any) -> int:

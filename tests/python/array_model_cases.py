@@ -39,6 +39,13 @@ class ArrayModels(unittest.TestCase):
         self.assertIn("give a kumo.ArrayModel", _adapted({"w": np.ones(3)}, None).how_to_give_gradients)
 
 
+def work_of(minibatch, worker=None):
+    work = object.__new__(Work)
+    work._work, work._worker = types.SimpleNamespace(minibatch=minibatch), worker
+    work._means, work._added = {"loss": []}, 0
+    return work
+
+
 class Metrics(unittest.TestCase):
     def test_plain_names_say_a_direction_if_they_can(self):
         self.assertEqual(_declared(["loss", "loss_aux", "accuracy_top5", "top1"]), [
@@ -50,10 +57,20 @@ class Metrics(unittest.TestCase):
 
 
     def test_a_bad_loss_is_found_in_its_minibatch(self):
-        work = object.__new__(Work)
-        work._work = types.SimpleNamespace(minibatch=8)
+        work = work_of(8)
         work._means = {"loss": [(1.0, 4), (1.0, 4), (1.0, 4), (float("inf"), 4)]}  # two parts of each
         self.assertEqual(work._first_bad("loss"), "inf in minibatch 1")
+
+    def test_a_reused_array_is_reported_with_each_of_its_values(self):
+        worker = object.__new__(kumo.Worker)
+        worker._pid = os.getpid()
+        work = work_of(8, worker)
+        for loss in (np.zeros(()), np.zeros((1, 1), np.float32)):
+            work._means["loss"].clear()
+            for value in (1, 2, 4):
+                loss[...] = value
+                work.add(loss=loss, samples=8)
+            self.assertEqual(worker._total(work._means["loss"]), 7 * 8)
 
 
 class Exceptions(unittest.TestCase):

@@ -1,6 +1,8 @@
 """What a Worker does to a torch module and its optimizer, without a job; worker_test.py runs it."""
+import os
 import unittest
 
+import kumo
 import numpy as np
 import torch
 from torch import nn
@@ -220,6 +222,20 @@ class ServersStep(unittest.TestCase):
             optimizer.step()
         _, expected, got = self.gradient(make, use)
         self.assert_equal(expected, got)
+
+
+class Metrics(unittest.TestCase):
+    def test_a_reused_tensor_is_reported_with_each_of_its_values(self):
+        worker = object.__new__(kumo.Worker)
+        worker._pid = os.getpid()
+        work = object.__new__(kumo.Work)
+        work._worker, work._means, work._added = worker, {"loss": []}, 0
+        loss = torch.zeros((), requires_grad=True)
+        for value in (1, 2, 4):
+            loss.data.fill_(value)
+            work.add(loss=loss, samples=8)
+        self.assertEqual(worker._total(work._means["loss"]), 7 * 8)
+        self.assertFalse(work._means["loss"][0][0].requires_grad)
 
 
 class Modules(unittest.TestCase):
