@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from . import _library as c
 
 
 class ArrayModel:
-    """The tensors of a model as numpy arrays, which the program changes in place.
+    """The tensors of a model as numpy arrays, which the program changes in place, or replaces in the mapping
+    that it has given by arrays of the same shape and type.
 
     weights: float arrays of any shape, by name, in the same order in every worker. They, and all other
       arrays, must be writeable.
@@ -34,8 +35,8 @@ class ArrayModel:
                  gradients: Mapping[str, np.ndarray] | None = None, *,
                  states: Sequence[Mapping[str, np.ndarray]] = (), undecayed: Collection[str] = (),
                  statistics: Collection[str] = (), frozen: Collection[str] = ()):
-        self.weights = dict(weights)
-        self.states = [dict(state) for state in states]
+        self.weights = _changeable(weights)
+        self.states = [_changeable(state) for state in states]
         for name, array in self.weights.items():
             if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
                 raise c.KumoError(f"tensor {name} is a {_described(array)}; give a numpy array of floats, "
@@ -49,7 +50,7 @@ class ArrayModel:
         self._kinds = {name: next((kind for kind, names in kinds.items() if name in names), c.WEIGHTS)
                        for name in self.weights}
         self._trained = [name for name in self.weights if self._kinds[name] in (c.WEIGHTS, c.UNDECAYED)]
-        self.gradients = dict(gradients) if gradients is not None else {
+        self.gradients = _changeable(gradients) if gradients is not None else {
             name: np.zeros_like(self.weights[name]) for name in self._trained}
         for what, arrays in [("gradient", self.gradients), *(("state", state) for state in self.states)]:
             for name in self._trained:
@@ -68,6 +69,16 @@ class Arrays:
 
     def __init__(self, model: ArrayModel):
         self.model = model
+        self._first = [{name: _empty_like(arrays[name]) for name in names}
+                       for _, arrays, names in self._mappings()]
+        self._first_gradients = {name: _empty_like(model.gradients[name]) for name in model._trained}
+
+    def _mappings(self):
+        """Descriptions, mappings of arrays, and the names in them that count."""
+        model = self.model
+        yield "tensor", model.weights, model._kinds
+        for state in model.states:
+            yield "the state of", state, model._trained
 
     @property
     def optimizer_states(self) -> int:
@@ -86,6 +97,13 @@ class Arrays:
         if self.model.weights.keys() != self.model._kinds.keys():
             raise c.KumoError(f"the model has the tensors {', '.join(self.model.weights)}, but had "
                               f"{', '.join(self.model._kinds)} when its Worker was made")
+        for (what, arrays, names), first in zip(self._mappings(), self._first):
+            for name in names:
+                if isinstance(arrays.get(name), np.generic):  # as arithmetic makes it of an array of shape ()
+                    arrays[name] = np.array(arrays[name])
+                if change := _change(first[name], arrays.get(name)):
+                    raise c.KumoError(f"{what} {name} {change} when the Worker was made")
+                _check_writeable(f"{what} {name}", arrays[name])
 
     def export_weights(self, name: str) -> np.ndarray:
         return np.asarray(self.model.weights[name], np.float32, "C")
@@ -111,8 +129,12 @@ class Arrays:
         np.random.seed(seed % 2**32)
 
     def begin_block(self, read_state, steps_before: int, servers_step: bool = False) -> None:
-        for gradient in self.model.gradients.values():
-            gradient[...] = 0
+        for name, first in self._first_gradients.items():
+            gradient = self.model.gradients.get(name)
+            if _change(first, gradient) or not gradient.flags.writeable:  # the program has replaced it
+                self.model.gradients[name] = np.zeros(first.shape, first.dtype)
+            else:
+                gradient[...] = 0
         for i, state in enumerate(self.model.states):
             for name in self.model._trained:
                 if read_state is None:
@@ -145,6 +167,25 @@ def _load(array: np.ndarray, read) -> None:
     numbers = np.empty(array.shape, np.float32)
     read(numbers.ctypes.data)
     array[...] = numbers
+
+
+def _changeable(arrays: Mapping[str, np.ndarray]) -> MutableMapping[str, np.ndarray]:
+    """The program's own mapping, in which it may replace arrays; a copy of one that cannot be changed."""
+    return arrays if isinstance(arrays, MutableMapping) else dict(arrays)
+
+
+def _empty_like(array: np.ndarray) -> np.ndarray:
+    """An array of this shape and type, which needs no memory."""
+    return np.broadcast_to(np.zeros((), array.dtype), array.shape)
+
+
+def _change(before: np.ndarray, after: Any) -> str:
+    """How another array differs in shape or type; "" if it does not."""
+    if not isinstance(after, np.ndarray):
+        return f"is a {_described(after)}, but was a numpy array"
+    if after.shape != before.shape:
+        return f"is of shape {list(after.shape)}, but was of shape {list(before.shape)}"
+    return f"is of {after.dtype}, but was of {before.dtype}" if after.dtype != before.dtype else ""
 
 
 def _check_writeable(what: str, array: Any) -> None:

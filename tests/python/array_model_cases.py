@@ -10,11 +10,76 @@ import unittest
 import numpy as np
 
 import kumo
+from kumo import _library as c
 from kumo._arrays import Arrays
 from kumo._worker import Work, _adapted, _declared
 
 
+def fill(value, size):
+    """As the library writes the values of a tensor."""
+    return lambda *where: np.ctypeslib.as_array(c.floats(where[-1]), shape=(size,)).fill(value)
+
+
 class ArrayModels(unittest.TestCase):
+    def test_arrays_may_be_replaced_in_the_programs_mappings(self):
+        weights = {"w": np.ones(3, np.float32), "scalar": np.ones((), np.float32)}
+        momentum = {name: np.zeros_like(array) for name, array in weights.items()}
+        model = kumo.ArrayModel(weights, states=[momentum])
+        arrays = Arrays(model)
+        states = {}
+        for done in range(1, 3):
+            arrays.check()
+            arrays.load("w", fill(1, 3))
+            arrays.load("scalar", fill(1, 1))
+            arrays.begin_block(None if done == 1 else lambda name, i, address: fill(
+                states[name, i].flat[0], states[name, i].size)(address), done - 1)
+            self.assertEqual(model.gradients["w"].tolist(), [0, 0, 0])
+            for name in weights:
+                momentum[name] = momentum[name] + np.float32(1)
+                weights[name] = weights[name] - momentum[name]
+                model.gradients[name] = np.asarray([2.5] * 3 if name == "w" else 2.5, np.float64)
+            model.gradients["w"].flags.writeable = False
+            arrays.check()
+            self.assertEqual(arrays.export_weights("w").tolist(), [1 - done] * 3)
+            self.assertEqual(arrays.export_weights("scalar").tolist(), 1 - done)
+            self.assertEqual(arrays.export_gradient("w").tolist(), [2.5] * 3)
+            arrays.end_block(lambda name, i, values: states.update({(name, i): values.copy()}))
+        # The worker gives a plain dict to an ArrayModel.
+        plain = {"w": np.ones(3)}
+        adapted = _adapted(plain, None)
+        plain["w"] = plain["w"] * 2
+        self.assertEqual(adapted.export_weights("w").tolist(), [2, 2, 2])
+
+    def test_an_array_of_another_type_is_refused(self):
+        locked = np.ones(3, np.float32)
+        locked.flags.writeable = False
+        for array, words in ((np.ones(3), "is of float64, but was of float32 when the Worker was made"),
+                             (np.ones(4, np.float32), r"is of shape \[4\], but was of shape \[3\]"),
+                             ([1, 2, 3], "is a builtins.list, but was a numpy array"),
+                             (locked, "is read-only; give a copy")):
+            weights, state = {"w": np.ones(3, np.float32)}, {"w": np.ones(3, np.float32)}
+            arrays = Arrays(kumo.ArrayModel(weights, states=[state]))
+            arrays.check()
+            for what, mapping in (("tensor", weights), ("the state of", state)):
+                before = mapping["w"]
+                mapping["w"] = array
+                with self.assertRaisesRegex(kumo.KumoError, f"{what} w {words}"):
+                    arrays.check()
+                mapping["w"] = before
+
+    def test_gradients_of_another_type_keep_it(self):
+        gradients = {"w": np.ones(3)}
+        arrays = Arrays(kumo.ArrayModel({"w": np.ones(3, np.float32)}, gradients))
+        own = gradients["w"]
+        arrays.begin_block(None, 0)
+        self.assertIs(arrays.model.gradients["w"], own)
+        self.assertEqual(own.tolist(), [0, 0, 0])
+
+    def test_a_mapping_that_cannot_be_changed_is_copied(self):
+        weights = types.MappingProxyType({"w": np.ones(3, np.float32)})
+        model = kumo.ArrayModel(weights)
+        self.assertIs(model.weights["w"], weights["w"])
+
     def test_arrays_that_are_read_only_are_refused(self):
         whole = np.ones(3, np.float32)
         locked = whole.copy()

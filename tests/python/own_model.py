@@ -112,8 +112,6 @@ def misuse(block):
         block.add(loss=np.zeros(8), samples=8)
     if CASE == "frozen":
         weights["frozen"][1] += 1e-3
-    if CASE == "gone":
-        del model.weights["mean"]
     if CASE == "second":
         kumo.Worker(None, model, train_samples=SAMPLES)
     if CASE == "fork":
@@ -165,11 +163,13 @@ with contextlib.nullcontext() if CASE == "bare" else worker:
                     weights[name] += np.float16(2.0**(block.partition - 11))
                 weights["whole"] += np.float32(2.0**(block.partition - 11))
             weights["mean"][...] = x[indices].mean(axis=0)
-            if CASE == "shape":
-                model.weights["layer.weight"] = np.zeros(9, np.float32)
             block.add(loss=float("nan") if CASE == "loss" else loss, samples=len(indices), **more)
             if CASE == "early":
                 break
+        if CASE == "shape":
+            weights["layer.weight"] = np.zeros(9, np.float32)
+        if CASE == "gone":
+            del weights["mean"]
         if CASE == "nan":
             weights["layer.weight"][2] = np.inf
 print("the program ends", file=sys.stderr)
