@@ -145,7 +145,7 @@ class Arrays:
     def end_training(self) -> None:
         pass
 
-    def end_block(self, write_state) -> None:
+    def end_block(self, write_state, steps: int) -> None:
         for i, state in enumerate(self.model.states):
             for name in self.model._trained:
                 write_state(name, i, np.asarray(state[name], np.float32, "C"))

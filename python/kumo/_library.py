@@ -26,6 +26,13 @@ class KumoError(RuntimeError):
         self.exit_code = exit_code
 
 
+def cannot_carry(obstacle: str) -> KumoError:
+    """The error of an optimizer whose state would not go on as it is."""
+    return KumoError("the optimizer's state goes on from block to block (block.reset_local_state = false, or "
+                     f"sync.overlap), but the state of this program's optimizer cannot be carried: {obstacle}; "
+                     "take another optimizer, or block.reset_local_state = true and sync.overlap = 0")
+
+
 class Tensor(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("shape", ctypes.POINTER(ctypes.c_int64)),
                 ("dimensions", ctypes.c_int32), ("kind", ctypes.c_int32), ("initial", _c_floats)]

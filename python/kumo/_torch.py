@@ -55,12 +55,15 @@ class TorchModel:
         # Some optimizers fill their state when they are made, and cannot step without it.
         self._first_state = {} if optimizer is None else {
             parameter: copy.deepcopy(state) for parameter, state in optimizer.state.items()}
-        self._servers_step = False  # in the block that is trained now
+        self._trains = self._servers_step = False  # in the block that is trained now
+        self._first_entries: list[dict] | None = None  # of the optimizer's groups
+        self._stepped_entries: set[tuple[int, str]] = set()  # groups and keys that optimizer.step() changes
         if optimizer is not None:
             self._wrap_step()
 
     def _wrap_step(self) -> None:
-        """Makes optimizer.step() leave weights and gradients alone in blocks that the servers step.
+        """Makes optimizer.step() leave weights and gradients alone in blocks that the servers step, and in
+        other blocks note which entries of its groups it changes.
 
         An optimizer may change gradients too: torch's SGD of all tensors at once (foreach) adds Nesterov
         momentum to them. The wrapper stays, because a learning-rate scheduler may wrap it."""
@@ -68,9 +71,16 @@ class TorchModel:
 
         @functools.wraps(step)
         def wrapper(optimizer, *arguments, **named):
-            if not self._servers_step:
+            if self._servers_step:
+                return self._finish_gradients(*arguments, **named)
+            if not self._trains:
                 return step(*arguments, **named)
-            return self._finish_gradients(*arguments, **named)
+            before = self._entries(_mark)
+            result = step(*arguments, **named)
+            for place, (old, new) in enumerate(zip(before, self._entries(_mark))):
+                self._stepped_entries.update((place, key) for key, mark in new.items()
+                                             if key not in old or not _is_same(old[key], mark))
+            return result
         self.optimizer.step = types.MethodType(wrapper, self.optimizer)
 
     def _finish_gradients(self, closure=None, **_):
@@ -85,6 +95,11 @@ class TorchModel:
                 if parameter.grad is not None:
                     parameter.grad.div_(scale.to(parameter.grad.device))
         return loss
+
+    def _entries(self, of) -> list[dict]:
+        """of(value) of each entry of the optimizer's groups but their parameters."""
+        return [{key: of(value) for key, value in group.items() if key != "params"}
+                for group in self.optimizer.param_groups]
 
     def check(self) -> None:
         """Errors name the first change of the model since its Worker was made. Buffers may be replaced."""
@@ -129,6 +144,9 @@ class TorchModel:
     @property
     def obstacle(self) -> str:
         """The reason why the optimizer's state cannot be carried; "" if it can."""
+        if self._stepped_entries:
+            _, key = min(self._stepped_entries)
+            return f"its steps change {key} in the param_groups of {type(self.optimizer).__name__}"
         return self._states.obstacle
 
     def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
@@ -172,32 +190,50 @@ class TorchModel:
     def begin_block(self, read_state, steps_before: int, servers_step: bool = False) -> None:
         """read_state: None if the optimizer starts with its first state; else reads array i of a tensor.
         servers_step: whether the block's gradients are wanted, until end_training()."""
-        self._servers_step = servers_step
+        self._trains, self._servers_step = True, servers_step
         self.module.zero_grad(set_to_none=True)
         if self.optimizer is None:
             return
         self.optimizer.state.clear()
         for parameter, state in self._first_state.items():
             self.optimizer.state[parameter] = copy.deepcopy(state)
+        if self._first_entries is None:
+            self._first_entries = self._entries(_copied)
+        for place, (group, first) in enumerate(zip(self.optimizer.param_groups, self._first_entries)):
+            for key in [key for of, key in self._stepped_entries if of == place]:
+                group.pop(key, None)
+                if key in first:
+                    group[key] = _copied(first[key])
         if read_state is None or steps_before == 0:
             return
         for name, parameter in self._stepped():
             state = {**self.optimizer.state.get(parameter, {}), **self._states.counts_at(steps_before)}
-            for i, key in enumerate(self._states.arrays):
-                state[key] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
+            for i, (key, dtype) in enumerate(self._states.arrays.items()):
+                state[key] = torch.zeros_like(parameter, dtype=dtype, memory_format=torch.preserve_format)
                 _load(state[key], lambda address, i=i: read_state(name, i, address))
             self.optimizer.state[parameter] = state
 
     def end_training(self) -> None:
         """The program has the optimizer for itself, until the next block begins."""
-        self._servers_step = False
+        self._trains = self._servers_step = False
 
-    def end_block(self, write_state) -> None:
-        """write_state(name, i, tensor): hands in array i of the optimizer's state."""
-        if self.optimizer is None or write_state is None:
+    def end_block(self, write_state, steps: int) -> None:
+        """write_state(name, i, tensor): hands in array i of the optimizer's state. steps: minibatches behind
+        it."""
+        if self.optimizer is None:
             return
+        kind = type(self.optimizer).__name__
+        if self.obstacle:
+            raise c.cannot_carry(self.obstacle)
+        parameters = self._stepped_ids()
+        for key in self.optimizer.state:
+            if id(key) not in parameters:
+                raise c.cannot_carry(f"{key!r} in the state of {kind} belongs to no parameter")
         for name, parameter in self._stepped():
             state = self.optimizer.state.get(parameter, {})
+            for key, value in state.items():
+                if obstacle := self._states.obstacle_of(key, value, parameter):
+                    raise c.cannot_carry(f"parameter {name}: {key} in the state of {kind} {obstacle}")
             for i, key in enumerate(self._states.arrays):
                 if (array := state.get(key)) is not None:
                     write_state(name, i, _on_host(array))
@@ -277,17 +313,29 @@ def _plain(name: str) -> str:
 class _States:
     """State of an optimizer per parameter: arrays of the parameter's shape, and a step count.
 
+    arrays: their names, and their types if these are not the parameter's.
     obstacle: why none of it can be carried, or "".
     """
 
-    def __init__(self, arrays=(), counts=None, obstacle: str = ""):
-        self.arrays = list(arrays)
+    def __init__(self, arrays=None, counts=None, obstacle: str = ""):
+        self.arrays: dict = arrays or {}
         self._counts = counts or {}
         self.obstacle = obstacle
 
     def counts_at(self, steps: int) -> dict:
         return {key: torch.full_like(value, steps) if torch.is_tensor(value) else type(value)(steps)
                 for key, value in self._counts.items()}
+
+    def obstacle_of(self, key: str, value, parameter: torch.Tensor) -> str:
+        """Why an entry of a parameter's state is not carried; "" if it is, or is nothing."""
+        if value is None or key in self._counts:
+            return ""
+        if key not in self.arrays:
+            return "was not there after a trial step with a parameter of shape [2, 3]"
+        dtype = self.arrays[key] or parameter.dtype
+        if not torch.is_tensor(value) or value.shape != parameter.shape or value.dtype != dtype:
+            return f"is not an array of the parameter's shape and of {dtype}"
+        return ""
 
 
 def _states_of(optimizer) -> _States:
@@ -308,18 +356,39 @@ def _states_of(optimizer) -> _States:
         twin.step()
     except Exception as error:  # an optimizer of the user's, with other arguments
         return _States(obstacle=f"a {kind.__name__} like it cannot be made and stepped: {error}")
-    arrays: dict[str, None] = {}  # an ordered set
+    arrays: dict[str, torch.dtype | None] = {}
     counts = {}
     for group in groups:
-        for key, value in twin.state.get(group["params"][0], {}).items():
-            if torch.is_tensor(value) and value.shape == group["params"][0].shape:
-                arrays[key] = None
+        probe = group["params"][0]
+        for key, value in twin.state.get(probe, {}).items():
+            if torch.is_tensor(value) and value.shape == probe.shape and value.is_floating_point():
+                dtype = None if value.dtype == probe.dtype else value.dtype
+                if arrays.setdefault(key, dtype) != dtype:
+                    return _States(obstacle=f"{key} in the state of {kind.__name__} has other types than the "
+                                            "parameters")
             elif key == "step" and (isinstance(value, (int, float)) or torch.is_tensor(value)):
                 counts[key] = value
             elif value is not None:
                 return _States(obstacle=f"{key} in the state of {kind.__name__} is neither an array of the "
                                         "parameter's shape nor a count of steps")
     return _States(arrays, counts)
+
+
+def _mark(value):
+    """Another one for an entry of the optimizer's groups that has changed."""
+    if torch.is_tensor(value):
+        return id(value), value._version
+    return value if isinstance(value, (bool, int, float, str, tuple, type(None))) else repr(value)
+
+
+def _is_same(mark, other) -> bool:
+    return mark is other or mark == other  # NaN is not equal to itself
+
+
+def _copied(value):
+    if torch.is_tensor(value):
+        return value.detach().clone()
+    return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
 
 
 def _on_host(tensor: torch.Tensor) -> torch.Tensor:

@@ -199,7 +199,7 @@ class TreeModel:
     def end_training(self) -> None:
         pass
 
-    def end_block(self, write_state) -> None:
+    def end_block(self, write_state, steps: int) -> None:
         flat, structure = self._jax.tree.flatten(self._tree.state)
         expected = self._jax.tree.structure(self._first_state)
         if structure != expected:

@@ -265,16 +265,19 @@ class Worker:
         count = ctypes.c_int32()
         self._check(c.library.kumo_worker_states(self._handle, ctypes.byref(count)))
         if count.value not in (0, self._model.optimizer_states):
-            have, obstacle = self._model.optimizer_states, self._model.obstacle
             self.close()
-            carried = ("the optimizer's state goes on from block to block (block.reset_local_state = false, or "
-                       f"sync.overlap), and optimiser.type carries {count.value} arrays for each weight, but ")
-            if obstacle:
-                raise KumoError(f"{carried}the state of this program's optimizer cannot be carried: {obstacle}; take "
-                                "another optimizer, or block.reset_local_state = true and sync.overlap = 0")
-            raise KumoError(f"{carried}the optimizer of this program has {have}; set optimiser.type to an "
-                            "optimiser like it")
+            raise self._other_states(count.value)
         return count.value
+
+    def _other_states(self, count: int) -> KumoError:
+        """The error of a job that carries `count` arrays for each weight, but the program's optimizer has
+        more or fewer."""
+        if self._model.obstacle:
+            return c.cannot_carry(self._model.obstacle)
+        return KumoError("the optimizer's state goes on from block to block (block.reset_local_state = false, or "
+                         f"sync.overlap), and optimiser.type carries {count} arrays for each weight, but the "
+                         f"optimizer of this program has {self._model.optimizer_states}; set optimiser.type to an "
+                         "optimiser like it")
 
     # --- The loop.
 
@@ -492,7 +495,7 @@ class Worker:
         for name in without:  # a parameter that the loss does not depend on
             set_tensor(name, np.zeros(self._shapes[name], np.float32))
         if work.keeps_state:
-            self._model.end_block(set_state)
+            self._model.end_block(set_state, work.steps_before + block.minibatch_count)
         block._finish()
         self._current = None
 

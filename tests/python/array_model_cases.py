@@ -43,7 +43,7 @@ class ArrayModels(unittest.TestCase):
             self.assertEqual(arrays.export_weights("w").tolist(), [1 - done] * 3)
             self.assertEqual(arrays.export_weights("scalar").tolist(), 1 - done)
             self.assertEqual(arrays.export_gradient("w").tolist(), [2.5] * 3)
-            arrays.end_block(lambda name, i, values: states.update({(name, i): values.copy()}))
+            arrays.end_block(lambda name, i, values: states.update({(name, i): values.copy()}), done)
         # The worker gives a plain dict to an ArrayModel.
         plain = {"w": np.ones(3)}
         adapted = _adapted(plain, None)

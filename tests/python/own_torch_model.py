@@ -3,7 +3,8 @@ frozen parameter, parameters and a layer of other precisions, a buffer that the 
 accumulated over two parts of a minibatch, and AdamW.
 
 CASE: as in own_model.py: stop; late_zero_grad: zero_grad() comes after step(); replaced: a parameter is
-replaced; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients; moved, target, unfrozen:
+replaced; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients; slowing: it
+counts its steps in its groups; moved, target, unfrozen:
 a frozen parameter is changed, or a layer that the optimizer leaves out, or the layer requires gradients; others: the optimizer has another model's parameters; loader: a
 DataLoader's process reports."""
 import os
@@ -58,6 +59,14 @@ if CASE == "nadam":
 if CASE == "nesterov":
     optimizer = torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1, momentum=0.9,
                                 nesterov=True, foreach=True)
+if CASE == "slowing":
+    class Slowing(torch.optim.AdamW):
+        def step(self, closure=None):
+            for group in self.param_groups:
+                group["count"] = group.get("count", 0) + 1
+                group["weight_decay"] = 1 / group["count"]
+            return super().step(closure)
+    optimizer = Slowing((p for p in model.parameters() if p.requires_grad), lr=0.01)
 
 
 def evaluate(part):

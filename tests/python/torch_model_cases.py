@@ -50,6 +50,43 @@ class Servers:
         np.ctypeslib.as_array(c.floats(address), shape=(stored.size,))[...] = stored.ravel()
 
 
+class Slowing(torch.optim.SGD):
+    """Has state of its own in its groups, as optimizers without schedules have."""
+
+    def __init__(self, parameters, lr, sum_of=lambda: 0.0):
+        super().__init__(parameters, lr=lr)
+        for group in self.param_groups:
+            group["sum"] = sum_of()
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            group["count"] = group.get("count", 0) + 1
+            group["sum"] += 1.0
+            for parameter in group["params"]:
+                parameter -= group["lr"] / (group["count"] + float(group["sum"])) * parameter.grad
+
+
+class OfState(torch.optim.Optimizer):
+    """Keeps `state_of(parameter)`, and moves a parameter by the sum of its array `sum`, if it has one."""
+
+    def __init__(self, parameters, state_of, shared=None):
+        super().__init__(parameters, {"state_of": state_of, "shared": shared})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            if group["shared"]:
+                self.state[group["shared"]] = torch.zeros(())
+            for parameter in group["params"]:
+                state = self.state[parameter]
+                if not state:
+                    state.update(group["state_of"](parameter))
+                if "sum" in state:
+                    state["sum"] += parameter.grad
+                    parameter -= 0.01 * state["sum"]
+
+
 class Optimizers(unittest.TestCase):
     def carried(self, make):
         """The weights after six minibatches of one optimizer, and with its state carried after the third."""
@@ -66,7 +103,7 @@ class Optimizers(unittest.TestCase):
 
         def hand_over(done):
             if done == 3:
-                model.end_block(servers.write)
+                model.end_block(servers.write, 3)
                 model.begin_block(servers.read, 3)
         return expected, trained(parts, optimizer, 6, hand_over)
 
@@ -91,6 +128,65 @@ class Optimizers(unittest.TestCase):
             self.assertEqual(model.optimizer_states, 0)
             self.assertIn(word, model.obstacle)
         self.assertEqual(TorchModel(net, torch.optim.SGD(net.parameters(), lr=0.1)).obstacle, "")
+
+    def test_entries_of_groups_that_steps_change_begin_each_block_anew(self):
+        for sum_of in (lambda: 0.0, lambda: torch.zeros(())):
+            module = nn.Linear(3, 2)
+            optimizer = Slowing(module.parameters(), 0.1, sum_of)
+            optimizer.param_groups[0]["bound"] = float("nan")
+            model = TorchModel(module, optimizer)
+            group = optimizer.param_groups[0]
+            start = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+            results = []
+            for _ in range(2):
+                module.load_state_dict(start)
+                model.begin_block(None, 0)
+                group["weight_decay"] += 0.25
+                results.append(trained(module, optimizer, 3))
+                self.assertEqual((group["count"], float(group["sum"])), (3, 3.0))
+            for one, other in zip(*results):
+                self.assertTrue(torch.equal(one, other))
+            self.assertEqual(group["weight_decay"], 0.5)  # the program's own
+            self.assertEqual({key for _, key in model._stepped_entries}, {"count", "sum"})
+            with self.assertRaisesRegex(KumoError, "its steps change count in the param_groups of Slowing"):
+                model.end_block(None, 3)
+
+    def test_state_that_a_trial_step_does_not_show_is_not_carried(self):
+        zeros = torch.zeros_like
+        for state_of, shared, words in (
+                (lambda p: {"sum": zeros(p)} if p.ndim > 1 else {"other": zeros(p)}, None,
+                 "parameter bias: other in the state of OfState was not there after a trial step"),
+                (lambda p: {"sum": zeros(p), "row": None if p.shape == (2, 3) else p.sum()}, None,
+                 "parameter bias: row in the state of OfState was not there"),
+                (lambda p: {"sum": zeros(p) if p.ndim > 1 else zeros(p).double()}, None,
+                 "parameter bias: sum .* is not an array of the parameter's shape and of torch.float32"),
+                (lambda p: {"sum": zeros(p)}, "k", "'k' in the state of OfState belongs to no parameter")):
+            module = nn.Linear(3, 2)
+            optimizer = OfState(module.parameters(), state_of, shared)
+            model = TorchModel(module, optimizer)
+            self.assertEqual((model.optimizer_states, model.obstacle), (1, ""))
+            model.begin_block(None, 0)
+            trained(module, optimizer, 1)
+            with self.assertRaisesRegex(KumoError, words + ".* take another optimizer, or block.reset_local_state"):
+                model.end_block(Servers(model).write, 1)
+
+    def test_a_carried_array_keeps_its_type(self):
+        module = nn.Linear(3, 2).to(torch.bfloat16)
+        optimizer = OfState(module.parameters(), lambda p: {"sum": torch.zeros_like(p, dtype=torch.float32)})
+        model = TorchModel(module, optimizer)
+        servers = Servers(model)
+        model.begin_block(None, 0)
+        for parameter in module.parameters():
+            parameter.grad = torch.full_like(parameter, 1 / 3)
+        for steps in (1, 2):
+            optimizer.step()
+            model.end_block(servers.write, steps)
+            sums = [optimizer.state[parameter]["sum"] for parameter in module.parameters()]
+            model.begin_block(servers.read, steps)
+            for parameter, before in zip(module.parameters(), sums):
+                self.assertTrue(torch.equal(optimizer.state[parameter]["sum"], before))
+                self.assertEqual(optimizer.state[parameter]["sum"].dtype, torch.float32)
+                parameter.grad = torch.full_like(parameter, 1 / 3)
 
     def test_each_block_begins_with_the_first_state(self):
         module = nn.Linear(3, 2)

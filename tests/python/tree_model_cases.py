@@ -62,7 +62,7 @@ class Trees(unittest.TestCase):
             given = tree.state
             tree.state = {**given, "mu": {"w": given["mu"]["w"] + 1}}
             donate(given)
-            model.end_block(lambda name, i, values: carried.update({(name, i): np.array(values)}))
+            model.end_block(lambda name, i, values: carried.update({(name, i): np.array(values)}), done + 1)
         donate(state)
         model.begin_block(None, 0)
         self.assertEqual(tree.state["mu"]["w"].tolist(), [0, 0, 0])

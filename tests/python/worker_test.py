@@ -219,6 +219,16 @@ class TorchTest(JobTest):
             "frozen.bias", "narrow.weight", "narrow.bias", "last.weight", "last.bias", "seen",
             "norm.running_mean", "norm.running_var"])
 
+    def test_state_in_an_optimizers_groups_does_not_go_from_block_to_block(self):
+        self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
+
+        def run(workers):
+            job = self.torch_job("own_torch_model.py", [
+                "job.epochs = 2", "sync.partitions = 3", "sync.minibatch = 8", "sync.block = 3"])
+            self.ends(0, job.launch("--workers", str(workers), CASE="slowing"))
+            return job.weights(TORCH)
+        self.assertEqual(*together(lambda: run(1), lambda: run(3)))
+
     def test_gradients_do_not_depend_on_the_programs_optimizer(self):
         """Neither in gradient mode nor in the warm-up of block mode."""
         self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
@@ -249,6 +259,8 @@ class TorchTest(JobTest):
             "unfrozen": ([], "parameter frozen.weight requires a gradient now, but is frozen: it did not"),
             "loader": (gradient, "forked from the process that opened the Worker"),
             "nadam": (["block.reset_local_state = false"], "mu_product in the state of NAdam is neither"),
+            "slowing": (["block.reset_local_state = false", "optimiser.type = adamw"],
+                        "cannot be carried: its steps change count in the param_groups of Slowing"),
             # optimiser.type = momentum
             "": (["block.reset_local_state = false"], "optimiser.type carries 1 arrays")}
 
