@@ -20,8 +20,10 @@ class Tree:
       program assigns the trained pytree, of the same structure, to `model.weights`.
     state: the optimizer's state as its init gives it, such as optax's, or None. Each block begins with
       it, or with block.reset_local_state = false with the state at the end of the partition's last block:
-      leaves of a weight's path and shape are then carried, and integer scalars count the minibatches. The
-      program assigns the new state to `model.state`. Blocks get copies, which may be donated.
+      leaves of a weight's path and shape are then carried, and integer scalars count the minibatches.
+      Other leaves must not change then, except those below `hyperparams` (optax.inject_hyperparams), which
+      the program sets. The program assigns the new state to `model.state`. Blocks get copies, which may be
+      donated.
     undecayed, statistics, frozen: names of leaves, or of subtrees, as in ArrayModel. Leaves of at most one
       dimension are undecayed anyway.
 
@@ -76,9 +78,9 @@ class TreeModel:
         arrays: dict[tuple[str, ...], dict[str, int]] = {}
         counts: list[int] = []
         for place, (path, leaf) in enumerate(self._jax.tree_util.tree_flatten_with_path(state)[0]):
-            if np.ndim(leaf) == 0 and self._is_of(leaf, np.integer):
-                counts.append(place)
             words = _words(path)
+            if np.ndim(leaf) == 0 and self._is_of(leaf, np.integer) and _HYPERPARAMETERS not in words:
+                counts.append(place)
             # The longest name first; that of a pytree which is one leaf has no words.
             is_leaf = self._jax.tree_util.treedef_is_leaf(self._structure)
             for begin in range(len(words) + is_leaf):
@@ -193,26 +195,48 @@ class TreeModel:
                 read_state(name, i, numbers.ctypes.data)
                 flat[place] = self._like(flat[place], numbers)
         for place in self._counts:
-            flat[place] = self._like(flat[place], np.asarray(steps_before))
+            flat[place] = flat[place] + np.asarray(steps_before, flat[place].dtype)
         self._tree.state = self._jax.tree.unflatten(structure, flat)
 
     def end_training(self) -> None:
         pass
 
     def end_block(self, write_state, steps: int) -> None:
-        flat, structure = self._jax.tree.flatten(self._tree.state)
-        expected = self._jax.tree.structure(self._first_state)
+        """steps: minibatches behind the state."""
+        tree = self._jax.tree
+        flat, structure = self._jax.tree_util.tree_flatten_with_path(self._tree.state)
+        expected = tree.structure(self._first_state)
         if structure != expected:
             raise c.KumoError(f"model.state is of the structure {structure}, but was of {expected} when "
                               "the Tree was made")
         for i, places in enumerate(self._carried):
             for name, place in places.items():
-                write_state(name, i, np.asarray(flat[place], np.float32, "C"))
+                write_state(name, i, np.asarray(flat[place][1], np.float32, "C"))
+        carried = {place for places in self._carried for place in places.values()}
+        for place, ((path, leaf), first) in enumerate(zip(flat, tree.leaves(self._first_state))):
+            if place in carried or _HYPERPARAMETERS in _words(path):
+                continue
+            if place in self._counts:
+                if int(leaf) != int(first) + steps:
+                    raise c.cannot_carry(f"the integer {_name(path)} of model.state has become {int(leaf)} from "
+                                         f"{int(first)} in {steps} minibatches, and does not count them")
+            elif not self._is_equal(leaf, first):
+                raise c.cannot_carry(f"{_name(path)} of model.state changes, but has not the path and shape of a "
+                                     "weight")
+
+    def _is_equal(self, leaf: Any, first: Any) -> bool:
+        if not hasattr(first, "dtype"):
+            return bool(leaf == first)
+        if self._jax.numpy.issubdtype(first.dtype, self._jax.dtypes.prng_key):
+            leaf, first = self._jax.random.key_data(leaf), self._jax.random.key_data(first)
+        leaf, first = np.asarray(leaf, first.dtype), np.asarray(first)
+        return leaf.shape == first.shape and leaf.tobytes() == first.tobytes()
 
     def evaluating(self):
         return contextlib.nullcontext()
 
 
+_HYPERPARAMETERS = "hyperparams"  # of optax: values of schedules, and values that the program sets
 _ROOT = "weights"  # of a pytree that is one leaf
 
 

@@ -58,14 +58,83 @@ class Trees(unittest.TestCase):
             self.assertEqual(tree.state["mu"]["w"].tolist(), [done] * 3)
             self.assertEqual((tree.state["scale"].tolist(), tree.state["host"].tolist()), ([1, 1], [0, 0]))
             jax.random.normal(tree.state["key"])
-            tree.state["host"] += 1
             given = tree.state
-            tree.state = {**given, "mu": {"w": given["mu"]["w"] + 1}}
+            tree.state = {**jax.tree.map(lambda leaf: leaf.copy() if hasattr(leaf, "copy") else leaf, given),
+                          "count": given["count"] + 1, "mu": {"w": given["mu"]["w"] + 1}}
             donate(given)
             model.end_block(lambda name, i, values: carried.update({(name, i): np.array(values)}), done + 1)
         donate(state)
         model.begin_block(None, 0)
         self.assertEqual(tree.state["mu"]["w"].tolist(), [0, 0, 0])
+
+    def test_a_state_that_is_not_carried_begins_each_block_anew(self):
+        tree = kumo.Tree({"w": jnp.zeros(3)}, {"host": np.zeros(2), "rate": jnp.ones(())})
+        model = TreeModel(tree)
+        for _ in range(2):
+            model.begin_block(None, 0)
+            self.assertEqual((tree.state["host"].tolist(), float(tree.state["rate"])), ([0, 0], 1))
+            tree.state["host"] += 1
+            tree.state["rate"] *= 2
+
+    def test_a_leaf_that_cannot_be_carried_is_refused(self):
+        weights = {"w": jnp.zeros(3)}
+        states = {"count": jnp.zeros((), jnp.int32), "first": jnp.full((), 5), "mu": {"w": jnp.zeros(3)},
+                  "scale": jnp.ones(()), "host": np.zeros(2), "key": jax.random.key(1), "done": jnp.array(False),
+                  "bad": jnp.full((), jnp.nan), "hyperparams": {"rate": jnp.ones(()), "warm": jnp.zeros((), int)}}
+
+        def after(change):
+            tree = kumo.Tree(weights, states)
+            model = TreeModel(tree)
+            model.begin_block(lambda name, i, address: np.ctypeslib.as_array(
+                c.floats(address), shape=(3,)).fill(0), 4)
+            begun = tree.state
+            tree.state = {**begun, "count": begun["count"] + 2, "first": begun["first"] + 2,
+                          "mu": {"w": begun["mu"]["w"] + 1}, "hyperparams": {"rate": 0.5, "warm": 3}, **change}
+            model.end_block(lambda name, i, values: None, 6)
+            return begun
+
+        begun = after({})
+        self.assertEqual([int(begun[name]) for name in ("count", "first")], [4, 9])
+        self.assertEqual(int(begun["hyperparams"]["warm"]), 0)
+        for change, words in (
+                ({"count": jnp.ones((), jnp.int32)}, "the integer count of model.state has become 1 from 0 in 6 mi"),
+                ({"first": jnp.full((), 5)}, "the integer first of model.state has become 5 from 5 in 6 mi"),
+                ({"scale": jnp.full((), 0.5)}, "scale of model.state changes"),
+                ({"host": np.ones(2)}, "host of model.state changes"),
+                ({"done": jnp.array(True)}, "done of model.state changes"),
+                ({"key": jax.random.key(2)}, "key of model.state changes")):
+            with self.assertRaisesRegex(kumo.KumoError, words + ".* take another optimizer, or block.reset"):
+                after(change)
+
+    def test_optimizers_of_optax(self):
+        try:
+            import optax
+            import optax.contrib
+        except ImportError:
+            self.skipTest("optax is not installed")
+        for optimizer, words in (
+                (optax.adamw(optax.cosine_decay_schedule(0.1, 100)), ""),
+                (optax.chain(optax.clip_by_global_norm(1), optax.sgd(0.1, momentum=0.9)), ""),
+                (optax.inject_hyperparams(optax.adam)(learning_rate=0.1), ""),
+                (optax.inject_hyperparams(optax.adam)(learning_rate=optax.linear_schedule(0.1, 0, 9)), ""),
+                (optax.MultiSteps(optax.sgd(0.1), 2), "mini_step of model.state|gradient_step of model.state"),
+                (optax.adafactor(0.1, min_dim_size_to_factor=2), "v_row.w of model.state changes"),
+                (optax.contrib.prodigy(0.1), "of model.state changes"),
+                (optax.contrib.schedule_free_sgd(0.1), "of model.state changes")):
+            weights = {"w": jnp.ones((3, 4))}
+            tree = kumo.Tree(weights, optimizer.init(weights))
+            model = TreeModel(tree)
+            model.begin_block(None, 0)
+            for _ in range(3):
+                update, tree.state = optimizer.update({"w": jnp.full((3, 4), 0.1)}, tree.state, tree.weights)
+                tree.weights = optax.apply_updates(tree.weights, update)
+
+            def end():
+                model.end_block(lambda name, i, values: None, 3)
+            if words:
+                self.assertRaisesRegex(kumo.KumoError, words, end)
+            else:
+                end()
 
     def test_a_pytree_of_one_leaf_carries_its_state(self):
         model = TreeModel(kumo.Tree(jnp.zeros(3), {"mu": jnp.zeros(3), "count": jnp.zeros((), jnp.int32)}))
