@@ -84,6 +84,10 @@ class Arrays:
     def optimizer_states(self) -> int:
         return len(self.model.states)
 
+    @property
+    def has_state(self) -> bool:
+        return self.optimizer_states > 0
+
     def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
         return [(name, np.shape(array), self.model._kinds[name]) for name, array in self.model.weights.items()]
 

@@ -149,6 +149,13 @@ class TorchModel:
             return f"its steps change {key} in the param_groups of {type(self.optimizer).__name__}"
         return self._states.obstacle
 
+    @property
+    def has_state(self) -> bool:
+        """Whether something would be lost if no state were carried, as far as it is known."""
+        if self._states.obstacle:
+            return any(not isinstance(state, dict) or state for state in self.optimizer.state.values())
+        return bool(self._states.arrays or self._stepped_entries)
+
     def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
         return [(name, tuple(tensor.shape), self._kinds[name]) for name, tensor in self._tensors.items()]
 

@@ -126,6 +126,10 @@ class TreeModel:
     def optimizer_states(self) -> int:
         return len(self._carried)
 
+    @property
+    def has_state(self) -> bool:
+        return self.optimizer_states > 0
+
     def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
         return [(name, np.shape(leaf), self._kinds[name]) for name, leaf in self._named().items()]
 

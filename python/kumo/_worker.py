@@ -451,6 +451,8 @@ class Worker:
         def read_state(name, i, address):
             self._check(c.library.kumo_worker_get_state(self._handle, i, self._places[name],
                                                         c.floats(address)))
+        if work.steps and not work.restarts and self._states == 0 and self._model.has_state:
+            raise self._other_states(0)
         if work.steps:
             self._note_rounding()
         carries = work.steps and self._states > 0 and not work.restarts

@@ -135,6 +135,7 @@ class Optimizers(unittest.TestCase):
             optimizer = Slowing(module.parameters(), 0.1, sum_of)
             optimizer.param_groups[0]["bound"] = float("nan")
             model = TorchModel(module, optimizer)
+            self.assertFalse(model.has_state)
             group = optimizer.param_groups[0]
             start = {name: tensor.clone() for name, tensor in module.state_dict().items()}
             results = []
@@ -148,6 +149,7 @@ class Optimizers(unittest.TestCase):
                 self.assertTrue(torch.equal(one, other))
             self.assertEqual(group["weight_decay"], 0.5)  # the program's own
             self.assertEqual({key for _, key in model._stepped_entries}, {"count", "sum"})
+            self.assertTrue(model.has_state)
             with self.assertRaisesRegex(KumoError, "its steps change count in the param_groups of Slowing"):
                 model.end_block(None, 3)
 
@@ -169,6 +171,20 @@ class Optimizers(unittest.TestCase):
             trained(module, optimizer, 1)
             with self.assertRaisesRegex(KumoError, words + ".* take another optimizer, or block.reset_local_state"):
                 model.end_block(Servers(model).write, 1)
+
+    def test_state_that_nobody_can_probe_counts_if_there_is_any(self):
+        class Own(OfState):
+            def __init__(self, module, state_of):
+                super().__init__(module.parameters(), state_of)
+        for state_of, has_state in ((lambda p: {}, False), (lambda p: {"sum": torch.zeros_like(p)}, True)):
+            module = nn.Linear(3, 2)
+            optimizer = Own(module, state_of)
+            model = TorchModel(module, optimizer)
+            self.assertIn("a Own like it cannot be made and stepped", model.obstacle)
+            self.assertFalse(model.has_state)
+            model.begin_block(None, 0)
+            trained(module, optimizer, 1)
+            self.assertEqual(model.has_state, has_state)
 
     def test_a_carried_array_keeps_its_type(self):
         module = nn.Linear(3, 2).to(torch.bfloat16)

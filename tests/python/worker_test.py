@@ -261,6 +261,8 @@ class TorchTest(JobTest):
             "nadam": (["block.reset_local_state = false"], "mu_product in the state of NAdam is neither"),
             "slowing": (["block.reset_local_state = false", "optimiser.type = adamw"],
                         "cannot be carried: its steps change count in the param_groups of Slowing"),
+            "sgd": (["block.reset_local_state = false", "optimiser.type = sgd"],
+                    "optimiser.type carries 0 arrays for each weight, but the optimizer of this program has 2"),
             # optimiser.type = momentum
             "": (["block.reset_local_state = false"], "optimiser.type carries 1 arrays")}
 
