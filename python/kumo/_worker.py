@@ -136,9 +136,10 @@ class Work:
         before = 0  # samples; a minibatch may be reported in several parts
         largest = 0.0
         for mean, samples in self._means[name]:
-            if not np.isfinite(float(mean)):
-                return f"{float(mean)} in minibatch {before // self._work.minibatch}"
-            largest = max(largest, abs(float(mean)))
+            number = _number(mean)
+            if not np.isfinite(number):
+                return f"{number} in minibatch {before // self._work.minibatch}"
+            largest = max(largest, abs(number))
             before += samples
         return f"too large: {largest}"
 
@@ -515,7 +516,7 @@ class Worker:
         if any(hasattr(mean, "detach") for mean, _ in means):
             from . import _torch
             return _torch.total(means)
-        return float(sum(float(mean) * samples for mean, samples in means))
+        return float(sum(_number(mean) * samples for mean, samples in means))
 
 
 def _adapted(model: Any, optimizer: Any):
@@ -549,6 +550,11 @@ def _copied(mean: Any) -> Any:
     if hasattr(mean, "detach"):
         return mean.detach().clone()
     return mean.copy() if isinstance(mean, np.ndarray) else mean
+
+
+def _number(mean: Any) -> float:
+    """The number of an array of one element, which float() of numpy 2.4 refuses if it has dimensions."""
+    return float(mean.item() if hasattr(mean, "item") else mean)
 
 
 def _address(values: Any) -> int:

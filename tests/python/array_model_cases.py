@@ -125,6 +125,8 @@ class Metrics(unittest.TestCase):
         work = work_of(8)
         work._means = {"loss": [(1.0, 4), (1.0, 4), (1.0, 4), (float("inf"), 4)]}  # two parts of each
         self.assertEqual(work._first_bad("loss"), "inf in minibatch 1")
+        work._means = {"loss": [(np.ones((1, 1)), 8), (np.full(1, np.nan), 8)]}
+        self.assertEqual(work._first_bad("loss"), "nan in minibatch 1")
 
     def test_a_reused_array_is_reported_with_each_of_its_values(self):
         worker = object.__new__(kumo.Worker)

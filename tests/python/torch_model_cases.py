@@ -43,7 +43,7 @@ class Servers:
         self.model, self.arrays = model, {}
 
     def write(self, name, i, values):
-        self.arrays[name, i] = np.array(values)
+        self.arrays[name, i] = values.numpy().copy()
 
     def read(self, name, i, address):
         stored = self.arrays.get((name, i), np.zeros(self.model.shape(name), np.float32))
