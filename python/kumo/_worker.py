@@ -397,15 +397,7 @@ class Worker:
         over, and the exit code is 75. The first process of a container would ignore it otherwise."""
         ours = threading.current_thread() is threading.main_thread()
         if ours and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, self._on_sigterm)
-
-    def _on_sigterm(self, number: int, frame: Any) -> None:
-        if os.getpid() != self._pid or not self._handle:  # a forked process, or the worker is closed
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-            return
-        self._terminated = True
-        c.library.kumo_worker_leave(self._handle)
+            signal.signal(signal.SIGTERM, _on_sigterm)
 
     def _check_shape(self, name: str, shape: tuple[int, ...]) -> None:
         """The library trusts that arrays are as long as it was told."""
@@ -517,6 +509,17 @@ class Worker:
             from . import _torch
             return _torch.total(means)
         return float(sum(_number(mean) * samples for mean, samples in means))
+
+
+def _on_sigterm(number: int, frame: Any) -> None:
+    """Of the worker that is open then: a program may have had others before."""
+    for worker in _open:
+        if os.getpid() == worker._pid:
+            worker._terminated = True
+            c.library.kumo_worker_leave(worker._handle)
+            return
+    signal.signal(number, signal.SIG_DFL)  # a forked process, or the worker is closed
+    os.kill(os.getpid(), number)
 
 
 def _adapted(model: Any, optimizer: Any):

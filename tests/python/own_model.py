@@ -5,7 +5,7 @@ CASE: what goes wrong, "" for nothing:
   bare            no with statement; worker-0 raises an exception once, while a thread of its waits for
                   progress of the job
   stop            worker-0 asks the launcher, its parent, to stop the job once, in round 3
-  wait            in round 2 it waits for the file `go`
+  wait            in round 2 it waits for the file `go`; its process had another worker before
   samples         worker-1 has another number of training samples
   early           the loop over a block's minibatches ends early
   shape           a tensor gets another shape
@@ -137,6 +137,8 @@ if CASE == "best":
 if CASE == "closed":
     kumo.Worker(None, model, train_samples=SAMPLES, validation_samples=VALIDATION).close()
     sys.exit()
+if CASE == "wait":
+    kumo.Worker(None, model, train_samples=SAMPLES, validation_samples=VALIDATION).close()
 train_samples = SAMPLES + (1 if CASE == "samples" and NAME == "worker-1" else 0)
 worker = kumo.Worker(None, model, train_samples=train_samples, validation_samples=VALIDATION, metrics=metrics,
                      settings=settings)
