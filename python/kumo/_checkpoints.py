@@ -7,6 +7,7 @@ import os
 import pathlib
 import struct
 import sys
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,11 @@ def _write_safetensors(arrays: dict[str, np.ndarray], out) -> None:
 
 
 def _write_npz(arrays: dict[str, np.ndarray], out) -> None:
-    np.savez(out, **arrays)
+    """As numpy.savez, which has parameters of its own: no array can have their names, `file` for example."""
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(name + ".npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def _write_torch(arrays: dict[str, np.ndarray], out) -> None:

@@ -1,4 +1,5 @@
 """What a Worker does to numpy arrays, metrics and exceptions, without a job; worker_test.py runs it."""
+import io
 import os
 import pathlib
 import subprocess
@@ -12,6 +13,7 @@ import numpy as np
 import kumo
 from kumo import _library as c
 from kumo._arrays import Arrays
+from kumo._checkpoints import _write_npz
 from kumo._worker import Work, _adapted, _declared
 
 
@@ -138,6 +140,19 @@ class Metrics(unittest.TestCase):
                 loss[...] = value
                 work.add(loss=loss, samples=8)
             self.assertEqual(worker._total(work._means["loss"]), 7 * 8)
+
+
+class Files(unittest.TestCase):
+    def test_tensors_may_have_the_names_of_numpys_parameters(self):
+        names = ["file", "allow_pickle", "args", "a.b"]
+        arrays = {name: np.full((2, 3), i, np.float32) for i, name in enumerate(names)}
+        stored = io.BytesIO()
+        _write_npz(arrays, stored)
+        stored.seek(0)
+        loaded = np.load(stored)
+        self.assertEqual(loaded.files, list(arrays))
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(loaded[name], array)
 
 
 class Exceptions(unittest.TestCase):

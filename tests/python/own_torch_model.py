@@ -3,9 +3,9 @@ frozen parameter, parameters and a layer of other precisions, a buffer that the 
 accumulated over two parts of a minibatch, and AdamW.
 
 CASE: as in own_model.py: stop; late_zero_grad: zero_grad() comes after step(); replaced: a parameter is
-replaced; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients; slowing: it
-counts its steps in its groups; moved, target, unfrozen:
-a frozen parameter is changed, or a layer that the optimizer leaves out, or the layer requires gradients; others: the optimizer has another model's parameters; loader: a
+replaced; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients; slowing: it counts its
+steps in its groups; moved, target, unfrozen: a frozen parameter is changed, or a layer that the optimizer
+leaves out, or the layer requires gradients; others: the optimizer has another model's parameters; loader: a
 DataLoader's process reports."""
 import os
 import pathlib
