@@ -286,7 +286,8 @@ class Worker:
         """The blocks that this worker trains, until the job is complete or it has left on request.
 
         Before a block is yielded its weights are in the model; when the loop goes on, the model's
-        weights (or gradients) are its contribution.
+        weights (or gradients) are its contribution. After the loop the model has the weights of the last
+        block, or of a slice that was evaluated later; kumo.load_state_dict reads the trained ones.
 
         evaluate: called with a slice of the validation set, whose weights are in the model; it goes
         through the slice's minibatches() and calls add(). torch modules are in evaluation mode and
