@@ -94,6 +94,9 @@ class TorchModel:
             for _, parameter in self._stepped():
                 if parameter.grad is not None:
                     parameter.grad.div_(scale.to(parameter.grad.device))
+        # Learning-rate schedulers read these, and warn if they step before the optimizer.
+        self.optimizer._opt_called = True
+        self.optimizer._step_count = getattr(self.optimizer, "_step_count", 0) + 1
         return loss
 
     def _entries(self, of) -> list[dict]:

@@ -1,6 +1,7 @@
 """What a Worker does to a torch module and its optimizer, without a job; worker_test.py runs it."""
 import os
 import unittest
+import warnings
 
 import kumo
 import numpy as np
@@ -326,12 +327,17 @@ class ServersStep(unittest.TestCase):
 
         def make(parameters):
             optimizer = torch.optim.SGD(parameters, lr=0.1)
-            schedule(optimizer)
+            schedulers.append(schedule(optimizer))
             return optimizer
 
         def use(optimizer):
-            schedule(optimizer)
+            schedulers.append(schedule(optimizer))
             optimizer.step()
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                for scheduler in schedulers:
+                    scheduler.step()
+        schedulers = []
         _, expected, got = self.gradient(make, use)
         self.assert_equal(expected, got)
 
