@@ -23,6 +23,7 @@ CASE: what goes wrong, "" for nothing:
   idle            the program ends without a worker
   closed          it closes its worker before the job is complete
   elsewhere       the program changes its working folder
+  leaves          it does so when it has a worker
 """
 import contextlib
 import os
@@ -142,6 +143,8 @@ if CASE == "wait":
 train_samples = SAMPLES + (1 if CASE == "samples" and NAME == "worker-1" else 0)
 worker = kumo.Worker(None, model, train_samples=train_samples, validation_samples=VALIDATION, metrics=metrics,
                      settings=settings)
+if CASE == "leaves":
+    os.chdir("/")
 with contextlib.nullcontext() if CASE == "bare" else worker:
     for block in worker.blocks(None if CASE == "no_evaluation" else evaluate):
         disturb(block)

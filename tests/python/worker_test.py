@@ -186,10 +186,13 @@ class NumpyTest(JobTest):
             "print(all((stored[name] == own[name]).all() for name in own), len(stored.files) == len(own))")),
             "True True\n")
         # The folders of jobs lie side by side.
-        one, two = (self.run_of(1, case, f"network.initial_weights={start}", "schedule.learning_rate=0.01")[0]
-                    .weights(NUMPY) for case, start in (
-                        ("", job.folder / "weights.safetensors"), ("elsewhere", f"../{job.folder.name}/out")))
+        one, two, three = (
+            self.run_of(1, case, f"network.initial_weights={start}", "schedule.learning_rate=0.01")[0]
+            .weights(NUMPY) for case, start in (("", job.folder / "weights.safetensors"),
+                                                ("elsewhere", f"../{job.folder.name}/out"),
+                                                ("leaves", f"../{job.folder.name}/out")))
         self.assertEqual(one, two)
+        self.assertEqual(one, three)
 
 
 class TorchTest(JobTest):

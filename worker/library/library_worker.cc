@@ -1,6 +1,7 @@
 #include "worker/library/library_worker.h"
 
 #include <sys/eventfd.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -83,10 +84,13 @@ std::vector<std::string> SetsOf(const LibraryWorkerSettings& settings) {
   return sets;
 }
 
-// The program may have changed its working folder since it was started in `folder`.
-void ResolvePaths(const std::string& folder, Experiment* experiment) {
+// Makes paths absolute: the program may have changed its working folder since it was started in
+// `folder` ("": by hand, here), and may change it while paths are used.
+void ResolvePaths(std::string folder, Experiment* experiment) {
   std::error_code error;
-  if (folder.empty() || std::filesystem::current_path(error) == folder) return;
+  const std::string here = std::filesystem::current_path(error);
+  if (folder.empty()) folder = here;
+  if (folder.empty()) return;
   for (std::string* const path :
        {&experiment->output.directory, &experiment->network.initial_weights,
         &experiment->network.initial_names, &experiment->cluster.keys}) {
@@ -96,8 +100,11 @@ void ResolvePaths(const std::string& folder, Experiment* experiment) {
   for (std::string& address : experiment->cluster.servers) {
     if (!address.starts_with(kIpc)) continue;
     const std::string path = address.substr(kIpc.size());
-    if (!path.starts_with('/') && !path.starts_with('@')) {
-      address = std::string(kIpc) + JoinPath(folder, path);
+    if (path.starts_with('/') || path.starts_with('@')) continue;
+    const std::string absolute = JoinPath(folder, path);
+    // A longer one is none of a socket's.
+    if (folder != here || absolute.size() < sizeof(sockaddr_un::sun_path)) {
+      address = std::string(kIpc) + absolute;
     }
   }
 }
