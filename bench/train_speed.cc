@@ -7,10 +7,10 @@
 //       [--cpu-time] [--layers]
 //
 // --layers prints the time of each layer instead, and the share of the processor's maximum
-// products. Work: lenet, mlp, convnet, resnet20, resnet50, unet (a class for each pixel of 128 x
-// 128), gpt (nanoGPT's CPU configuration), and resnet: a stack of convolutions, batch normalisation
-// and ReLU with ResNet-50's shapes without its shortcuts, in bf16. Batch and precision default to
-// the work's own.
+// products. Work: lenet, mlp, convnet, resnet20, resnet50, vgg16 (its 3x3 convolutions are
+// SSD300's), unet (a class for each pixel of 128 x 128), gpt (nanoGPT's CPU configuration), and
+// resnet: a stack of convolutions, batch normalisation and ReLU with ResNet-50's shapes without its
+// shortcuts, in bf16. Batch and precision default to the work's own.
 // --instruction-set is network.instruction_set: Kumo's layers compute with that level.
 //
 // Without a Python that has PyTorch it prints Kumo's figures alone. Pin it to a core (taskset -c

@@ -63,6 +63,19 @@ def resnet(torch):
     return nn.Sequential(*layers, nn.AvgPool2d(7), nn.Flatten(), nn.Linear(2048, 1000))
 
 
+def vgg16(torch):
+    """Simonyan and Zisserman 2014, configuration D."""
+    nn = torch.nn
+    layers, inputs = [], 3
+    for outputs, convolutions in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
+        for _ in range(convolutions):
+            layers += [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU()]
+            inputs = outputs
+        layers.append(nn.MaxPool2d(2))
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(7 * 7 * 512, 4096), nn.ReLU(), nn.Dropout(),
+                         nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(), nn.Linear(4096, 1000))
+
+
 def residual(torch, stem, stages, bottleneck, classes):
     """He et al. 2015's networks with shortcuts. stem: layers and their channels; stages: a width, a
     number of blocks and the first one's stride each."""
@@ -187,6 +200,7 @@ WORK = {
     "convnet": (convnet, (3, 32, 32), 64, "momentum", "fp32"),
     "resnet20": (resnet20, (3, 32, 32), 64, "momentum", "fp32"),
     "resnet50": (resnet50, (3, 224, 224), 16, "momentum", "fp32"),
+    "vgg16": (vgg16, (3, 224, 224), 4, "momentum", "fp32"),
     "unet": (unet, (3, 128, 128), 8, "momentum", "fp32"),
     "gpt": (gpt, (64,), 12, "adamw", "fp32"),
     "resnet": (resnet, (3, 224, 224), 256, "momentum", "bf16"),
@@ -196,7 +210,7 @@ WORK = {
 def settings(work, device):
     if work == "resnet":  # a step is long enough that how it is launched does not matter
         return ["eager,channels_last,fused", "compiled,channels_last,fused"]
-    if work == "resnet50":
+    if work in ("resnet50", "vgg16"):
         return ["eager,channels_last,foreach", "eager,contiguous,foreach"]
     formats = ["channels_last", "contiguous"] if work not in ("mlp", "gpt") else ["contiguous"]
     if device == "cpu":

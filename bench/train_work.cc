@@ -145,6 +145,7 @@ std::vector<Work> AllWork() {
           {"convnet", Zoo("cifar_convnet"), 64, momentum, 0.01f},
           {"resnet20", Zoo("cifar_resnet20"), 64, momentum, 0.01f},
           {"resnet50", Zoo("imagenet_resnet50"), 16, momentum, 0.01f},
+          {"vgg16", Zoo("imagenet_vgg16"), 4, momentum, 0.01f},
           {"unet", Unet(), 8, momentum, 0.01f},
           {"gpt", Zoo("char_gpt_small"), 12, adamw, 1e-3f},
           {"gpt_muon", Zoo("char_gpt_small"), 12, muon, 0.02f},
