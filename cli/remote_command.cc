@@ -130,7 +130,10 @@ int RunRemote(const CliEnvironment& environment, std::span<const std::string> ar
                                   [&] { return ValidateArguments(arguments, program); }))
     return *end;
   const Result<int> code = Run(environment, arguments, program);
-  if (!code.ok()) return exit_reporter.Report(code.status());
+  if (!code.ok()) {
+    const int reported = exit_reporter.Report(code.status());
+    return code.status().code() == StatusCode::kUnavailable ? kConnectionLost : reported;
+  }
   // sshd passes on an exit code, but not the signal that killed a program.
   return arguments.serve ? *code : EndAs(*code);
 }

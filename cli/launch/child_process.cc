@@ -37,6 +37,7 @@ struct Prepared {
   int error_fd = -1;
   int input_fd = -1;  // -1: empty
   bool own_group = true;
+  StopSignalsOfChild stop_signals = StopSignalsOfChild::kAsHere;
 };
 
 Prepared Prepare(const ChildSpec& spec) {
@@ -60,12 +61,17 @@ Prepared Prepare(const ChildSpec& spec) {
 }
 
 // Our handlers must not run in the child: they would write to the shared pipe.
-void RestoreSignals(const sigset_t& mask) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+void RestoreSignals(StopSignalsOfChild stop_signals, const sigset_t& mask) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction action {};
-    const bool known = sigaction(signal, nullptr, &action) == 0;
-    if (known && action.sa_handler != SIG_IGN) std::signal(signal, SIG_DFL);
+    const bool ignored = sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN;
+    if (stop_signals == StopSignalsOfChild::kIgnored) {
+      std::signal(signal, SIG_IGN);
+    } else if (stop_signals == StopSignalsOfChild::kDefault || !ignored) {
+      std::signal(signal, SIG_DFL);
+    }
   }
+  std::signal(SIGCHLD, SIG_DFL);
   std::signal(SIGPIPE, SIG_DFL);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
 }
@@ -76,7 +82,7 @@ void RestoreSignals(const sigset_t& mask) {
                                 const sigset_t& mask) {
   if (prepared.own_group) setpgid(0, 0);
   if (!DieWithParent(parent, SIGKILL).ok()) _exit(1);
-  RestoreSignals(mask);
+  RestoreSignals(prepared.stop_signals, mask);
   const int input_fd =
       prepared.input_fd >= 0 ? prepared.input_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (input_fd >= 0) dup2(input_fd, STDIN_FILENO);
@@ -96,6 +102,7 @@ Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
   prepared.error_fd = error_fd;
   prepared.input_fd = spec.input_fd;
   prepared.own_group = spec.own_group;
+  prepared.stop_signals = spec.stop_signals;
   int error_pipe[2];
   if (pipe2(error_pipe, O_CLOEXEC) != 0) {
     return Internal(std::string("cannot make a pipe: ") + std::strerror(errno));
@@ -237,7 +244,8 @@ Status ErrorOf(const std::string& program, const ChildEnd& end, const std::strin
     lines.pop_back();
   }
   if (before != nullptr) before->insert(before->end(), lines.begin(), lines.end());
-  const bool again = end.code == static_cast<int>(ExitCode::kUnavailable);
+  const bool again =
+      end.code == static_cast<int>(ExitCode::kUnavailable) || end.code == kConnectionLost;
   return Status(again ? StatusCode::kUnavailable : StatusCode::kFailedPrecondition, last);
 }
 

@@ -36,15 +36,27 @@ class WarningTail {
 // The message of a glog line with the severity of a warning or error; "" for other lines.
 std::string WarningIn(const std::string& line);
 
+// How a child begins with SIGINT, SIGTERM and SIGHUP.
+enum class StopSignalsOfChild {
+  kAsHere,   // ignores those that this process ignores
+  kDefault,  // ignores none
+  kIgnored,  // ignores all
+};
+
 struct ChildSpec {
   std::vector<std::string> command;                              // command[0]: path of the program
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
-  std::string output_file;    // appended with stdout and stderr; "": this process's streams
-  std::string error_file;     // appended with stderr instead; "": as stdout
-  int input_fd = -1;          // stdin, not closed; -1: empty
-  bool own_group = true;      // false: the process group of this process
+  std::string output_file;  // appended with stdout and stderr; "": this process's streams
+  std::string error_file;   // appended with stderr instead; "": as stdout
+  int input_fd = -1;        // stdin, not closed; -1: empty
+  bool own_group = true;    // false: the process group of this process
+  StopSignalsOfChild stop_signals = StopSignalsOfChild::kAsHere;
   bool shows_errors = false;  // RunChild with an output: stderr stays this process's
 };
+
+// The exit code of `kumo remote` if the host cannot be reached, or the connection is lost: the
+// program's own ExitCode::kUnavailable is a decision.
+inline constexpr int kConnectionLost = 253;
 
 struct ChildEnd {
   int code = 0;  // exit code, or 128 + the signal that killed it

@@ -25,6 +25,7 @@ Result<LaunchPlan> MakeLaunchPlan(const LaunchArguments& args, const Experiment&
   plan.supervisor.max_restarts = args.max_restarts;
   const double grace_s = args.grace_s > 0 ? args.grace_s : experiment.checkpoint.grace_s;
   plan.supervisor.grace_us = static_cast<TimeUs>(grace_s * kSecond);
+  plan.supervisor.stall_us = static_cast<TimeUs>(experiment.cluster.stall_timeout_s * kSecond);
   plan.log_directory = log_directory;
   plan.checkpoints = JoinPath(experiment.output.directory, "checkpoints");
   plan.quiet = args.quiet;

@@ -12,6 +12,8 @@
 
 #include <glog/logging.h>
 
+#include "cli/launch/child_process.h"
+#include "cli/launch/remote_process.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
 #include "common/checkpoint/checkpoint.h"
@@ -23,12 +25,18 @@ namespace {
 // Also the largest delay of a warning of server 0.
 constexpr TimeUs kLongestWait = kSecond;
 
-ProcessEnd EndOf(int status) {
+// host: of the process; "": this one.
+ProcessEnd EndOf(int status, const std::string& host) {
   ProcessEnd end;
+  end.host = host;
   if (WIFSIGNALED(status)) {
     end.signal = WTERMSIG(status);
-  } else {
-    end.code = WEXITSTATUS(status);
+    return end;
+  }
+  end.code = WEXITSTATUS(status);
+  if (!host.empty() && end.code == kConnectionLost) {
+    end.code = static_cast<int>(ExitCode::kUnavailable);
+    end.connection_lost = true;
   }
   return end;
 }
@@ -67,7 +75,7 @@ std::string Launcher::IdleMark(const ProcessId& id) const {
 }
 
 Outcome Launcher::Run() {
-  Do(supervisor_.Begin());
+  Do(supervisor_.Begin(clock_->NowUs()));
   while (!supervisor_.over()) {
     Wait();
     for (const int signal : signals_->Take()) {
@@ -155,9 +163,9 @@ void Launcher::Reap() {
     }
     it = running_.erase(it);
     TellWarnings();  // those before the end: a short job's may all come in one wait
-    ProcessEnd end = EndOf(*status);
+    const auto host = plan_.hosts.find(id);
+    ProcessEnd end = EndOf(*status, host == plan_.hosts.end() ? "" : host->second);
     if (!end.ok()) end.reason = ExitReasonOf(TerminationLog(id), OutputFile(id), output_start_[id]);
-    if (const auto host = plan_.hosts.find(id); host != plan_.hosts.end()) end.host = host->second;
     end.took_part = access(IdleMark(id).c_str(), F_OK) != 0;
     RemoveIdleMark(IdleMark(id));
     LOG(INFO) << Describe(id, end);

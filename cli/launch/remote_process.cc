@@ -136,10 +136,15 @@ std::string IdleMarkOf(const remote::Start& start) {
   return "";
 }
 
-// The far side's exit code for a program that was given an idle mark.
-int EndOf(int code, const std::string& idle_mark) {
-  if (code == kTookNoPart) return static_cast<int>(ExitCode::kCrashed);
-  return code == 0 && access(idle_mark.c_str(), F_OK) == 0 ? kTookNoPart : code;
+// The far side's exit code for a program's; idle_mark: that it was given, "": none. Codes that have
+// a meaning to the near side are a crash if they are the program's own.
+int CodeFor(int code, const std::string& idle_mark) {
+  const bool may_be_idle = !idle_mark.empty();
+  if (code == kConnectionLost || code == kNobodyThere || (may_be_idle && code == kTookNoPart)) {
+    return static_cast<int>(ExitCode::kCrashed);
+  }
+  const bool idle = may_be_idle && access(idle_mark.c_str(), F_OK) == 0;
+  return code == 0 && idle ? kTookNoPart : code;
 }
 
 // idle_mark: the program's on this host; "": none.
@@ -156,6 +161,7 @@ Result<pid_t> StartHere(const remote::Start& start, const std::string& idle_mark
     spec.environment.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
   }
   spec.environment.emplace_back(kIdleMark, idle_mark);
+  spec.stop_signals = StopSignalsOfChild::kDefault;
   const Result<pid_t> pid = StartChild(spec);
   return pid.ok() ? pid : FailedPrecondition(pid.status().message());
 }
@@ -175,6 +181,9 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
   spec.command = SshCommand(host, log.path());
   spec.input_fd = fds[0];
   spec.own_group = false;
+  // A signal to this process and to ssh alike (a group's, a service's) reaches the program over the
+  // connection, which must still be there.
+  spec.stop_signals = StopSignalsOfChild::kIgnored;
   const Result<pid_t> pid = StartChild(spec);
   close(fds[0]);
   if (!pid.ok()) {
@@ -220,8 +229,7 @@ Result<int> ServeRemote(int input_fd, StopSource* signals) {
     pollfd readable[2] = {{input_fd, POLLIN, 0}, {signals->fd(), POLLIN, 0}};
     poll(readable, 2, std::min(AliveIntervalMs(start), kLongestWaitMs));
     if (const std::optional<int> status = TakeEnded(pid)) {
-      const int code = ExitStatus(*status);
-      return idle_mark.empty() ? code : EndOf(code, idle_mark);
+      return CodeFor(ExitStatus(*status), idle_mark);
     }
     bool gone = clock.NowUs() - heard > silence;
     uint8_t byte = 0;

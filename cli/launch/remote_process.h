@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/launch/child_process.h"
 #include "common/base/clock.h"
 #include "common/base/process/signals.h"
 #include "common/base/status.h"

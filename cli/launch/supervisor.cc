@@ -61,11 +61,12 @@ Supervisor::Supervisor(const SupervisorSettings& settings) : settings_(settings)
   CHECK_GE(settings.workers, 1);
 }
 
-Supervisor::Actions Supervisor::Begin() {
+Supervisor::Actions Supervisor::Begin(TimeUs now) {
   Actions actions;
   const auto start = [&](ProcessId::Role role, int count) {
     for (int i = 0; i < count; ++i) {
       processes_[{role, i}] = Process();
+      processes_[{role, i}].started_at = now;
       actions.push_back({SupervisorAction::Kind::kStart, {role, i}, 0});
     }
   };
@@ -124,24 +125,44 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
   return actions;
 }
 
+bool Supervisor::IsTried(const Process& process, TimeUs now) const {
+  return process.unreachable_since && now < *process.unreachable_since + settings_.stall_us;
+}
+
+std::optional<TimeUs> Supervisor::PauseOf(const ProcessEnd& end, TimeUs now,
+                                          Process* process) const {
+  const TimeUs ran = now - process->started_at;
+  if (checkpoint_ > process->checkpoint_at_end || ran >= settings_.stall_us) process->restarts = 0;
+  process->checkpoint_at_end = checkpoint_;
+  if (!end.connection_lost) {
+    process->unreachable_since.reset();
+  } else if (ran >= settings_.connected_us) {
+    process->unreachable_since = now;
+  }
+  if (IsTried(*process, now)) {
+    return process->unreachable_since == now ? settings_.first_pause_us
+                                             : settings_.longest_pause_us;
+  }
+  if (process->restarts == settings_.max_restarts) return std::nullopt;
+  const int doublings = std::min(process->restarts++, 20);  // the shift must not overflow
+  return std::min(settings_.first_pause_us << doublings, settings_.longest_pause_us);
+}
+
 void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now,
                            Actions* actions) {
   // Server 0 ends with 75 by decision: the job was stopped, or it has given up. A new server 0
   // would go on against that decision.
-  if (IsHopeless(end) || (id == kServer0 && IsUnavailable(end))) {
+  if (IsHopeless(end) || (id == kServer0 && IsUnavailable(end) && !end.connection_lost)) {
     return Fail(id, end, "", now, actions);
   }
   Process& process = processes_[id];
-  if (checkpoint_ > process.checkpoint_at_end) process.restarts = 0;
-  process.checkpoint_at_end = checkpoint_;
-  if (process.restarts < settings_.max_restarts) {
-    const int doublings = std::min(process.restarts, 20);  // the shift must not overflow
-    const TimeUs pause =
-        std::min(settings_.first_pause_us << doublings, settings_.longest_pause_us);
-    ++process.restarts;
+  if (const std::optional<TimeUs> pause = PauseOf(end, now, &process)) {
     process.state = State::kPausing;
-    process.restart_at = now + pause;
-    warnings_.push_back(Describe(id, end) + " (started again)");
+    process.restart_at = now + *pause;
+    // A host that is tried again and again is told of once.
+    if (!IsTried(process, now) || process.unreachable_since == now) {
+      warnings_.push_back(Describe(id, end) + " (started again)");
+    }
     return;
   }
   const std::string remark = process.restarts == 0
@@ -199,7 +220,8 @@ Supervisor::Actions Supervisor::OnStopRequest(int signal, TimeUs now) {
 
 void Supervisor::BeginToStop(TimeUs now, Actions* actions) {
   phase_ = Phase::kStopping;
-  deadline_ = now + settings_.grace_us;
+  deadline_ =
+      now + (all_left_ ? std::max(settings_.grace_us, settings_.stall_us) : settings_.grace_us);
   CancelRestarts();
   // Server 0 saves with the help of all others, so they must not get the signal, too. Without a
   // server 0 nobody can save.
@@ -215,6 +237,7 @@ Supervisor::Actions Supervisor::OnTime(TimeUs now) {
   for (auto& [id, process] : processes_) {
     if (process.state == State::kPausing && now >= process.restart_at) {
       process.state = State::kRunning;
+      process.started_at = now;
       actions.push_back({SupervisorAction::Kind::kStart, id, 0});
     }
   }

@@ -7,14 +7,17 @@
 //   doubles, a limited number of times; after the loss of a server the job resumes from its last
 //   checkpoint.
 // - A process that fails after the job has saved a later checkpoint than at the process's previous
-//   failure has all its restarts again. So a long job survives any number of failures, and a
-//   process that fails without progress of the job does not restart for ever.
+//   failure, or that has run for as long as server 0 lets a job stand still, has all its restarts
+//   again. So a long job survives any number of failures, and a process that fails without progress
+//   of the job does not restart for ever.
+// - A host that was reached and is no longer, such as one that boots, is tried for as long, without
+//   counting.
 // - If a server is gone for good, or no worker is left, the job fails.
 // - Exit codes 64 and 78 mean that a restart cannot help: they end the job at once. So does a
 //   program of worker.command that ends well during the job without having taken part: the job
 //   would wait.
 // - If all workers have ended, and server 0 does not end soon after, the workers have left on
-//   request: the job is stopped.
+//   request: the job is stopped. Or server 0 still copies the model: it is given time.
 // - Server 0 decides the outcome: if it ends well, the job is done, and the other processes get
 //   some time to leave; if it ends with 75, the job was stopped or has failed.
 // - A request to stop goes to server 0 only, which saves and lets all processes leave; a second
@@ -51,11 +54,12 @@ inline constexpr ProcessId kServer0{ProcessId::Role::kServer, 0};
 
 // The end of a process.
 struct ProcessEnd {
-  int code = 0;           // exit code; meaningless if signal is not 0
-  int signal = 0;         // the signal that killed it, or 0
-  std::string reason;     // its own report; may be ""
-  std::string host{};     // "": this machine
-  bool took_part = true;  // false: a program of worker.command that was no worker at its end
+  int code = 0;                  // exit code; meaningless if signal is not 0
+  int signal = 0;                // the signal that killed it, or 0
+  std::string reason;            // its own report; may be ""
+  std::string host{};            // "": this machine
+  bool took_part = true;         // false: a program of worker.command that was no worker at its end
+  bool connection_lost = false;  // to its host; what became of the process is not known
 
   bool ok() const { return code == 0 && signal == 0; }
 };
@@ -79,6 +83,9 @@ struct SupervisorSettings {
   // process and its group one right after the other. A person takes longer to press keys twice.
   TimeUs same_request_us = 100 * kMillisecond;
   TimeUs failure_grace_us = 5 * kSecond;  // from SIGTERM to SIGKILL after a failure
+  TimeUs stall_us = 600 * kSecond;        // for which server 0 lets a job stand still
+  // A connection that has held for so long had been made: ssh gives up earlier.
+  TimeUs connected_us = 30 * kSecond;
 };
 
 struct SupervisorAction {
@@ -104,7 +111,7 @@ class Supervisor {
   explicit Supervisor(const SupervisorSettings& settings);
 
   // Starts the processes; call it once, first.
-  Actions Begin();
+  Actions Begin(TimeUs now);
   // The round of the job's newest complete checkpoint; -1: there is none.
   void OnCheckpoint(int64_t round) { checkpoint_ = round; }
   // A process that was started has ended.
@@ -132,10 +139,16 @@ class Supervisor {
     State state = State::kRunning;
     int restarts = 0;                // since the job's last progress
     int64_t checkpoint_at_end = -1;  // the newest one at the last failure
-    TimeUs restart_at = 0;           // kPausing
-    ProcessEnd end;                  // kEnded, kPausing
+    TimeUs started_at = 0;
+    std::optional<TimeUs> unreachable_since;
+    TimeUs restart_at = 0;  // kPausing
+    ProcessEnd end;         // kEnded, kPausing
   };
 
+  // Whether the process's host was reached, is no longer, and is still waited for.
+  bool IsTried(const Process& process, TimeUs now) const;
+  // The pause before a process starts again; none if it has no restart left.
+  std::optional<TimeUs> PauseOf(const ProcessEnd& end, TimeUs now, Process* process) const;
   void OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now, Actions* actions);
   void Fail(const ProcessId& id, const ProcessEnd& end, const std::string& remark, TimeUs now,
             Actions* actions);

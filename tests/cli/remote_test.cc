@@ -59,6 +59,10 @@ TEST_F(RemoteTest, WhatAProgramPrintsAndHowItEndsIsSeenHere) {
   EXPECT_EQ(RunRemote({Path("program")}).code, 128 + SIGSEGV);
   Program("program", "exit 254\n");
   EXPECT_EQ(RunRemote({Path("program")}).code, 254) << "a code like any other without an idle mark";
+  for (const char* code : {"253", "255"}) {
+    Program("program", std::string("exit ") + code + "\n");
+    EXPECT_EQ(RunRemote({Path("program")}).code, 1) << "the connection was not lost";
+  }
   EXPECT_THAT(RunRemote({"kumo", "--version"}).out, HasSubstr("kumo "));
 }
 
@@ -106,6 +110,23 @@ TEST_F(RemoteTest, SignalsGoThere) {
   EXPECT_EQ(ended.out, "told\n");
 }
 
+// A service that is stopped, or Ctrl-C on a process group: ssh gets the signal, too.
+TEST_F(RemoteTest, SignalsToSshAsWellGoThere) {
+  Program("ssh",
+          "for last; do :; done\necho $$ > $KUMO_FAKE_DIR/ssh_pid\nsh -c \"$last\"\nexit $?\n");
+  Program("program",
+          "trap 'echo told; exit 75' TERM\necho $$ > $KUMO_FAKE_DIR/pid\n"
+          "while :; do sleep 0.01; done\n");
+  Start(Remote({Path("program")}), false);
+  Await("its start", [&] { return !Read("pid").empty(); });
+  const auto ssh = static_cast<pid_t>(std::stoi(Read("ssh_pid")));
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) ASSERT_EQ(kill(ssh, signal), 0);
+  Signal(SIGTERM);
+  const Ended ended = Wait();
+  EXPECT_EQ(ended.code, 75);
+  EXPECT_EQ(ended.out, "told\n");
+}
+
 TEST_F(RemoteTest, AProgramWhoseNearSideIsGoneIsKilled) {
   Program("program", "trap '' TERM\necho $$ > $KUMO_FAKE_DIR/pid\nwhile :; do sleep 0.01; done\n");
   Start(Remote({Path("program")}), false);
@@ -124,7 +145,7 @@ TEST_F(RemoteTest, AProgramThatNobodyHasAskedForIsKilled) {
   Await("its end", [&] { return IsGone("pid"); });
   Signal(SIGCONT);
   const Ended ended = Wait();
-  EXPECT_EQ(ended.code, 75);
+  EXPECT_EQ(ended.code, 253) << "not 75, which would be the program's decision";
   EXPECT_THAT(ended.err, HasSubstr("the near side of the connection is gone"));
 }
 
@@ -133,7 +154,7 @@ TEST_F(RemoteTest, WhatCannotBeStartedIsSaid) {
   EXPECT_EQ(ended.code, 78);
   EXPECT_THAT(ended.last_line, HasSubstr("nothing: No such file"));
   ended = Run({"remote", "--host", "unreachable", "--ssh", Path("ssh"), "--", "kumo"}, false);
-  EXPECT_EQ(ended.code, 75);
+  EXPECT_EQ(ended.code, 253);
   EXPECT_THAT(ended.last_line,
               HasSubstr("the host unreachable cannot be reached, or the connection was lost"));
   EXPECT_EQ(Run({"remote", "--host", "a,b", "--", "kumo"}, false).code, 64);
@@ -172,6 +193,29 @@ TEST_F(LaunchOnHostsTest, EachProcessIsStartedOnItsHost) {
   }
   for (const char* name : {"worker-0", "worker-1", "worker-2"})
     EXPECT_EQ(Starts(name).size(), 1) << name;
+}
+
+// As if the other end's host had been switched off: ssh ends with 255.
+TEST_F(LaunchOnHostsTest, AServer0WhoseConnectionIsLostIsStartedAgain) {
+  Program("ssh",
+          "for last; do :; done\nsh -c \"$last\"\ncode=$?\n"
+          "[ $code -le 128 ] || code=255\nexit $code\n");
+  Script("server-0", "run 75\nexit 0");
+  Script("server-1", "await server-0 2 0");
+  Script("worker-0", "await server-0 2 0");
+  Script("worker-1", "await server-0 2 0");
+  Start(Launch({"--hosts", "alpha,beta", "--servers", "2", "--workers", "2"}));
+  Await("its start", [&] { return Starts("server-0").size() == 1; });
+  const std::string folder = "/proc/" + std::to_string(Starts("server-0")[0]);
+  std::string ignored, state;
+  pid_t far_side = 0;
+  std::ifstream(folder + "/stat") >> ignored >> ignored >> state >> far_side;
+  ASSERT_GT(far_side, 1);
+  ASSERT_EQ(kill(far_side, SIGKILL), 0);
+  const Ended ended = Wait();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(Starts("server-0").size(), 2);
+  EXPECT_TRUE(NothingRuns());
 }
 
 TEST_F(LaunchOnHostsTest, NotesAboutTheDataAreThoseOfThisMachineIfItHasThem) {

@@ -41,7 +41,7 @@ class SupervisorTest : public ::testing::Test {
  protected:
   SupervisorTest() : SupervisorTest(2, 2) {}
   SupervisorTest(int servers, int workers) : supervisor_({.servers = servers, .workers = workers}) {
-    begin_ = supervisor_.Begin();
+    begin_ = supervisor_.Begin(now_);
   }
   std::vector<std::string> End(ProcessId id, ProcessEnd end) {
     return Text(supervisor_.OnEnd(id, end, now_));
@@ -56,9 +56,9 @@ class SupervisorTest : public ::testing::Test {
     return Text(supervisor_.OnTime(now_));
   }
 
+  TimeUs now_ = 1000;
   Supervisor supervisor_;
   Supervisor::Actions begin_;
-  TimeUs now_ = 1000;
 };
 
 TEST_F(SupervisorTest, EverythingIsStartedAtOnce) {
@@ -109,6 +109,89 @@ TEST_F(SupervisorTest, ACrashedWorkerIsStartedAgainAfterPausesThatDouble) {
   EXPECT_EQ(supervisor_.outcome().warnings.size(), 3u);
 }
 
+ProcessEnd Lost() {
+  ProcessEnd end = Code(75, "the connection was lost");
+  end.host = "beta";
+  end.connection_lost = true;
+  return end;
+}
+
+// It did not decide to end the job.
+TEST_F(SupervisorTest, AServer0WhoseConnectionIsLostIsStartedAgain) {
+  now_ += 3600 * kSecond;
+  EXPECT_THAT(End(kServer0, Lost()), IsEmpty());
+  EXPECT_THAT(NextTime(), ElementsAre("start server-0"));
+  EndAll({kServer0, kServer1, kWorker0, kWorker1}, kOk);
+  EXPECT_EQ(supervisor_.outcome().code, 0);
+}
+
+TEST_F(SupervisorTest, AHostThatBootsIsTriedAsLongAsTheJobWaits) {
+  now_ += 3600 * kSecond;
+  const TimeUs lost = now_;
+  End(kWorker1, Lost());
+  for (; now_ < lost + 590 * kSecond; now_ += 10 * kSecond) {
+    EXPECT_THAT(NextTime(), ElementsAre("start worker-1"));
+    EXPECT_THAT(End(kWorker1, Lost()), IsEmpty());
+  }
+  EXPECT_EQ(supervisor_.warnings().size(), 1u);
+  // It is there again, and its restarts are all left.
+  EXPECT_THAT(NextTime(), ElementsAre("start worker-1"));
+  for (int i = 0; i < 3; ++i) {
+    now_ += kSecond;
+    EXPECT_THAT(End(kWorker1, Code(1)), IsEmpty());
+    EXPECT_THAT(NextTime(), ElementsAre("start worker-1"));
+  }
+  EndAll({kServer0, kServer1, kWorker0, kWorker1}, kOk);
+  EXPECT_EQ(supervisor_.outcome().code, 0);
+}
+
+TEST_F(SupervisorTest, AHostThatDoesNotComeBackEndsTheJobIfItHadAServer) {
+  now_ += 3600 * kSecond;
+  const TimeUs lost = now_;
+  End(kServer1, Lost());
+  int starts = 0;
+  while (supervisor_.running()) {
+    ASSERT_THAT(NextTime(), ElementsAre("start server-1"));
+    now_ += 10 * kSecond;
+    End(kServer1, Lost());
+    ++starts;
+  }
+  EXPECT_GE(now_ - lost, 600 * kSecond);
+  EXPECT_LE(now_ - lost, 700 * kSecond);
+  EXPECT_LE(starts, 35);
+}
+
+// A host that was never reached: most likely its name is wrong.
+TEST_F(SupervisorTest, AHostThatWasNeverReachedIsTriedLikeAProgramThatCrashes) {
+  for (int i = 0; i < 3; ++i) {
+    now_ += 10 * kSecond;
+    EXPECT_THAT(End(kServer0, Lost()), IsEmpty());
+    EXPECT_THAT(NextTime(), ElementsAre("start server-0"));
+  }
+  End(kServer0, Lost());
+  EXPECT_FALSE(supervisor_.running());
+}
+
+// The checkpoints may be on a disk that the launcher does not see.
+TEST_F(SupervisorTest, RestartsCountAnewAfterALongRun) {
+  for (int i = 0; i < 10; ++i) {
+    now_ += 600 * kSecond;
+    EXPECT_THAT(End(kServer1, Killed(SIGKILL)), IsEmpty()) << i;
+    EXPECT_THAT(NextTime(), ElementsAre("start server-1"));
+  }
+  EXPECT_TRUE(supervisor_.running());
+}
+
+TEST_F(SupervisorTest, AServer0ThatCopiesTheModelWhenAllWorkersHaveEndedIsGivenTime) {
+  EndAll({kWorker0, kWorker1}, kOk);
+  EXPECT_THAT(NextTime(), ElementsAre("signal 15 server-0"));
+  EXPECT_EQ(supervisor_.NextDeadline(), now_ + 600 * kSecond);
+  now_ += 599 * kSecond;
+  EndAll({kServer0, kServer1}, kOk);
+  EXPECT_EQ(supervisor_.outcome().code, 0);
+  EXPECT_TRUE(supervisor_.outcome().done);
+}
+
 TEST_F(SupervisorTest, TheJobGoesOnWhenOneWorkerIsGoneForGood) {
   for (int i = 0; i < 3; ++i) {
     End(kWorker1, Code(1));
@@ -139,7 +222,7 @@ TEST_F(SupervisorTest, TheJobFailsWhenNoWorkerIsLeft) {
 TEST_F(SupervisorTest, BadConfigurationAndUsageEndAllAtOnce) {
   for (const int code : {64, 78}) {
     Supervisor supervisor({.servers = 1, .workers = 2});
-    supervisor.Begin();
+    supervisor.Begin(0);
     EXPECT_THAT(Text(supervisor.OnEnd(kWorker1, Code(code, "bad shape"), 0)),
                 ElementsAre("signal 15 server-0", "signal 15 worker-0"));
     supervisor.OnEnd(kWorker0, Code(75), 1);
@@ -395,7 +478,7 @@ TEST(SupervisorProperty, AnyHistoryEndsWithNothingRunning) {
       stopped_or_failed |= !how.ok();
       apply(supervisor.OnEnd(id, how, now));
     };
-    apply(supervisor.Begin());
+    apply(supervisor.Begin(now));
     for (int step = 0; step < 30 && !running.empty(); ++step) {
       now += static_cast<TimeUs>(rng.NextBelow(3 * kSecond));
       apply(supervisor.OnTime(now));
