@@ -1,7 +1,9 @@
 #include "server/service/server_service.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -161,11 +163,16 @@ Status ServerService::Run() {
   return *exit_;
 }
 
-// The model of a job that is not done stays where the next start finds it.
+// The model of a job that is not done stays where the next start finds it. A copy may take minutes,
+// in which this process is well.
 void ServerService::LeaveModel(int64_t version) {
   model_ = JoinPath(disk_.folder(), CheckpointName(version));
   if (!exit_->ok()) return;
-  const Result<std::string> left = disk_.LeaveModel(version);
+  constexpr std::chrono::seconds kTurn(1);
+  std::future<Result<std::string>> copy =
+      std::async(std::launch::async, [&] { return disk_.LeaveModel(version); });
+  while (copy.wait_for(kTurn) != std::future_status::ready) monitor_.OnLoop(clock_->NowUs());
+  const Result<std::string> left = copy.get();
   if (left.ok()) {
     model_ = *left;
   } else {
