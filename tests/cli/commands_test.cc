@@ -74,6 +74,7 @@ TEST_F(CommandsTest, TuneTakesGradientsOrElseTheShortestBlockThatHidesTheNetwork
   EXPECT_THAT(slow.out, HasSubstr("assumed   links of 10Mbit/s, 5 ms from host to host; 2 workers, "
                                   "1 server on other hosts"));
   // Two pushes of 140,625 bytes at .55 of 10 Mbit/s and a round trip: half of 128 steps hide them.
+  EXPECT_THAT(slow.out, HasSubstr("\ntake     --workers 2 --servers 1 --set sync.mode=block "));
   EXPECT_THAT(slow.out, HasSubstr("--set sync.block=128 --set sync.push_codec=1bit --set "
                                   "sync.pull_codec=1bit --set sync.overlap=64"));
   const Ended fast = Run({"tune", experiment_, "--bandwidth", "200Gbit/s", "--json"});
