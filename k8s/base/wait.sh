@@ -1,5 +1,5 @@
-# The container of the Job `run`: shows what server 0 prints until the run is over, scales the run's
-# StatefulSets to 0, and ends with the run's exit code and its last words.
+# The container of the Job `run`: shows what server 0 prints until the run is over, ends the run's workers,
+# scales its StatefulSets to 0, and ends with the run's exit code and its last words.
 #
 # What a run has come to is how server 0's container ended: 0 done, 64 and 78 a mistake that no new
 # start makes better; after any other code the StatefulSet starts it again. A job that is done stays
@@ -8,7 +8,12 @@
 # and which claim that is on is told of its pod. The Job of the workers may end the run too: one of them
 # has found a mistake, or too many have crashed.
 #
-# KUMO_RUN: the run's name. KUMO_SCALED: names of StatefulSets, without the run's, between blanks.
+# Workers of a run that is done end by themselves, except those that server 0 could not tell so: a pod that
+# replaces a lost one and is scheduled too late finds no server, ends with 75, and is replaced without an
+# end. So the Job of the workers is ended with the run.
+#
+# KUMO_RUN: the run's name. KUMO_WORKERS: kind of the workers' object, Job or StatefulSet. KUMO_WORKERS_S:
+# seconds in which a Job of workers ends by itself after the run is done.
 # KUMO_API, KUMO_ACCOUNT, KUMO_TERMINATION_LOG, KUMO_PAUSE_S: the API server, the folder of the service
 # account, where last words go, seconds between two looks; only tests set them.
 set -u
@@ -31,17 +36,51 @@ ask() {
       --connect-timeout 10 --max-time 30 "$@" "$api/$group/namespaces/$namespace/$path"
 }
 
-# Ends with code $1, because of $2.
+# Applies the JSON merge patch $3 to the object $1 $2, and repeats that until the API server answers. Returns
+# 1 if the object is gone or cannot be changed so.
+patch() {
+  until status=$(ask "$1" "$2" --output /dev/null --write-out '%{http_code}' --request PATCH \
+    --header 'Content-Type: application/merge-patch+json' --data "$3"); do
+    case $status in 404 | 422) return 1 ;; esac
+    sleep "$pause"
+  done
+}
+
+# Scales the StatefulSet $1, without the run's name, to 0.
+scale_down() {
+  patch apis/apps/v1 "statefulsets/$KUMO_RUN-$1/scale" '{"spec": {"replicas": 0}}' || return 0
+  echo "scaled $KUMO_RUN-$1 to 0"
+}
+
+# Complete or Failed if the Job of the workers has ended.
+end_of_worker_job() {
+  ask apis/batch/v1 "jobs/$KUMO_RUN-worker" 2>/dev/null | jq -r '.status.conditions // []
+    | map(select((.type == "Complete" or .type == "Failed") and .status == "True")) | .[0].type // empty'
+}
+
+# Ends the Job of the workers, unless it ends by itself within $1 seconds. A Job of 0 completions is complete,
+# and its pods are told to leave. (An Indexed Job has as many completions as parallel pods.)
+end_worker_job() {
+  end=$(($(date +%s) + $1))
+  while [ -z "$(end_of_worker_job)" ]; do
+    if [ "$(date +%s)" -ge "$end" ]; then
+      patch apis/batch/v1 "jobs/$KUMO_RUN-worker" '{"spec": {"completions": 0, "parallelism": 0}}' || return 0
+      echo "ended $KUMO_RUN-worker"
+      return
+    fi
+    sleep "$pause"
+  done
+}
+
+# Ends with code $1, because of $2. Servers go last: a worker that is late learns of the end from them.
 finish() {
   echo "$2"
   echo "$2" >"$last_words"
-  for name in $KUMO_SCALED; do
-    until ask apis/apps/v1 "statefulsets/$KUMO_RUN-$name/scale" --output /dev/null --request PATCH \
-      --header 'Content-Type: application/merge-patch+json' --data '{"spec": {"replicas": 0}}'; do
-      sleep "$pause"
-    done
-    echo "scaled $KUMO_RUN-$name to 0"
-  done
+  case $KUMO_WORKERS in
+    Job) if [ "$1" = 0 ]; then end_worker_job "$KUMO_WORKERS_S"; else end_worker_job 0; fi ;;
+    StatefulSet) scale_down worker ;;
+  esac
+  scale_down server
   exit "$1"
 }
 

@@ -374,18 +374,39 @@ class StatefulSet:
 
 
 class Job:
-    """Keeps a pod for each index, or one, until it has ended with 0, by the failure policy."""
+    """Keeps a pod for each index, or one, until it has ended with 0, by the failure policy. no_node: indexes
+    whose new pods stay Pending, since no node has room for them."""
 
     def __init__(self, cluster, made_of):
         self.cluster, self.spec = cluster, made_of["spec"]
-        self.name = made_of["metadata"]["name"]
+        self.metadata = made_of["metadata"]
+        self.name = self.metadata["name"]
         self.indexed = self.spec.get("completionMode") == "Indexed"
-        self.indexes = range(self.spec.get("completions", 1))
+        self.no_node = set()
         self.limit = self.spec.get("backoffLimitPerIndex", self.spec.get("backoffLimit", 6))
         assert self.spec["podReplacementPolicy"] == "Failed"
         self.pods, self.done, self.failures, self.not_before = {}, set(), {}, {}
         self.failed = ""     # the condition's message
         self.exit_code = None  # of the pod that made the Job fail
+
+    @property
+    def indexes(self):
+        return range(self.spec.get("completions", 1))
+
+    @property
+    def complete(self):
+        return not self.failed and not self.pods and self.done >= set(self.indexes)
+
+    def patch(self, changes):
+        """A JSON merge patch of numbers of pods, or of annotations."""
+        numbers = changes.pop("spec", {})
+        assert numbers.keys() <= {"completions", "parallelism"}, numbers
+        self.spec.update(numbers)
+        if numbers:  # as an Indexed Job may be changed
+            assert self.indexed and self.spec["completions"] == self.spec["parallelism"], self.spec
+        annotations = changes.pop("metadata", {}).get("annotations", {})
+        self.metadata.setdefault("annotations", {}).update(annotations)
+        assert not changes, changes
 
     def action(self, pod):
         for rule in self.spec["podFailurePolicy"]["rules"]:
@@ -417,10 +438,12 @@ class Job:
         for index in [*self.pods]:
             if self.pods[index].ended.is_set():
                 self.end_of(index, self.pods.pop(index))
+            elif index not in self.indexes and not self.pods[index].leaving.is_set():
+                threading.Thread(target=self.pods[index].delete, daemon=True).start()
         if self.failed:
             return
         for index in self.indexes:
-            if (index in self.done or index in self.pods or
+            if (index in self.done or index in self.pods or index in self.no_node or
                     time.monotonic() < self.not_before.get(index, 0)):
                 continue
             name = f"{self.name}-{index}-{base64.b32encode(os.urandom(5)).decode().lower()[:5]}"
@@ -432,12 +455,14 @@ class Job:
         return next((pod for pod in self.pods.values() if pod.name == name), None)
 
     def described(self):
-        return {"status": {"conditions": [{"type": "Failed", "status": "True", "message": self.failed}]
-                           if self.failed else []}}
+        """As much of a Job as the Job `run` looks at."""
+        condition = "Failed" if self.failed else "Complete" if self.complete else None
+        return {"metadata": self.metadata, "status": {"conditions": [
+            {"type": condition, "status": "True", "message": self.failed}] if condition else []}}
 
 
 class Api:
-    """What the Job `run` asks of the API server: by TLS, and only with its token."""
+    """What the Job `run` asks of the API server: by TLS, with its token, and with the rights of its Role."""
 
     def __init__(self, cluster, folder):
         self.cluster = cluster
@@ -473,17 +498,22 @@ class Api:
             return request.send_error(401)
         url = urllib.parse.urlparse(request.path)
         question = dict(urllib.parse.parse_qsl(url.query))
-        asked = re.fullmatch(rf"/(?:api/v1|apis/batch/v1|apis/apps/v1)/namespaces/{NAMESPACE}/"
+        asked = re.fullmatch(rf"/(?:api/v1|apis/(batch|apps)/v1)/namespaces/{NAMESPACE}/"
                              r"(pods|jobs|statefulsets)/([\w-]+)(/\w+)?", url.path)
         if not asked:
             return request.send_error(404)
-        kind, name, rest = asked.groups()
+        group, kind, name, rest = asked.groups(default="")
+        if not self.cluster.allows(group, kind + rest, "get" if body is None else "patch"):
+            return request.send_error(403)
         if kind == "statefulsets" and rest == "/scale" and body:
             self.cluster.find(StatefulSet, name).replicas = body["spec"]["replicas"]
             return self.reply(request, body)
         found = (self.cluster.pod(name) if kind == "pods" else self.cluster.find(Job, name))
         if found is None:
             return request.send_error(404)
+        if body is not None:
+            found.patch(body)
+            return self.reply(request, found.described())
         if rest == "/log":
             previous = "previous" in question
             if previous and found.previous is None:
@@ -540,6 +570,11 @@ class Cluster:
     def object(self, kind, name):
         return next(one for one in self.objects
                     if (one["kind"], one["metadata"]["name"]) == (kind, name))
+
+    def allows(self, group, resource, verb):
+        """Whether the run's Role does."""
+        return any(group in rule["apiGroups"] and resource in rule["resources"] and verb in rule["verbs"]
+                   for one in self.objects if one["kind"] == "Role" for rule in one["rules"])
 
     def claim(self, name):
         if name not in self.claims:

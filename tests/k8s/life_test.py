@@ -20,7 +20,7 @@ import unittest
 try:
     from cluster import (USER, Cluster, Job, StatefulSet, enter_own_namespaces, scratch_folder,
                          why_not_here)
-    from manifests import ROOT, find_kubectl, render
+    from manifests import ROOT, find_kubectl, named, render
     sys.path.append(str(ROOT / "bench"))
     import log_messages
     from chaos import newest_weights
@@ -62,7 +62,12 @@ class Life:
         subprocess.run([BUILD / "bin/kumo", "manifests", "mnist_lenet", "--run", "life", "--workers",
                         "2", "--servers", "2", "--with", components, "--out", "made", *SMALL, *settings,
                         "--set", "output.interval_s=0.2"], cwd=folder, check=True, capture_output=True)
-        self.cluster = Cluster(render(KUBECTL, folder / "made"), folder, BUILD, {"kumo-data": data, **made},
+        objects = render(KUBECTL, folder / "made")
+        run, = named(objects, "Job", "run")["spec"]["template"]["spec"]["containers"]
+        for variable in run["env"]:
+            if variable["name"] == "KUMO_WORKERS_S":
+                variable["value"] = "10"
+        self.cluster = Cluster(objects, folder, BUILD, {"kumo-data": data, **made},
                                self.make_keys(folder / "keys"), self.say)
         self.workers = self.cluster.find(Job, "life-worker")
         self.servers = self.cluster.find(StatefulSet, "life-server")
@@ -164,6 +169,19 @@ class LifeTest(unittest.TestCase):
         self.assertFalse(life.run.failed)
         life.wait_for(lambda: life.workers.done == {0, 1}, "the workers' Job is complete")
         self.assertIn("scaled life-server to 0", life.printed_by_run())
+
+    def test_a_worker_that_finds_no_node_does_not_outlive_the_run(self):
+        folder = self.enterContext(scratch_folder())
+        life = Life(folder, data_for(folder / "data"), "keys", settings=("--set", "job.epochs=1"))
+        self.addCleanup(life.cluster.close)
+        life.wait_for_round(1)
+        life.workers.no_node.add(1)
+        delete(life.workers.pods[1])
+        life.wait_for(life.is_over, "the end of the Job `run`")
+        life.wait_for(lambda: not life.servers.pods, "servers scaled to 0 have left")
+        self.assertFalse(life.run.failed)
+        self.assertEqual(life.printed_by_run()[-3:-1], ["ended life-worker", "scaled life-server to 0"])
+        self.assertTrue(life.workers.complete)
 
     def test_servers_with_volumes_of_their_own_lose_no_round_with_one(self):
         life, undisturbed = self.play("keys", settings=("--set", "cluster.replicas=2"))

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""k8s/base/wait.sh, the script of the Job `run`, against an API server of the test's own: it ends the run's
+workers and servers.
+
+  tests/k8s/wait_test.py
+
+The API server grants what the Role of k8s/base/run.yaml grants, and the script gets the environment of the
+Job's container. Needs PyYAML, curl and jq; exits with 77, saying so, if one is missing.
+"""
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+try:
+    import yaml
+
+    from manifests import ROOT
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+LIMIT_S = 30
+BASE = ROOT / "k8s/base"
+RUN = {one["kind"]: one for one in yaml.safe_load_all((BASE / "run.yaml").read_text())}
+DONE = "kumo-server 0: done; the model is /models/r/round-000000000007"
+MODEL = "r is done; the model is /models/r/round-000000000007 on the claim kumo-models"
+
+
+def environment_of_job(component=None):
+    """Variables of the container of the Job `run`, as the base sets them and a component changes them."""
+    container, = RUN["Job"]["spec"]["template"]["spec"]["containers"]
+    variables = {one["name"]: one["value"] for one in container["env"] if "value" in one}
+    if component:
+        file = ROOT / "k8s/components" / component / "kustomization.yaml"
+        for patch in yaml.safe_load(file.read_text())["patches"]:
+            changed = yaml.safe_load(patch["patch"])
+            if patch.get("target", {}).get("name") == "run":
+                container, = changed["spec"]["template"]["spec"]["containers"]
+                variables |= {one["name"]: one["value"] for one in container["env"]}
+    return {**variables, "KUMO_RUN": "r"}
+
+
+def merge(changed, patch):
+    """A JSON merge patch without removals."""
+    for key, value in patch.items():
+        if isinstance(value, dict):
+            merge(changed.setdefault(key, {}), value)
+        else:
+            changed[key] = value
+
+
+class Api:
+    """The objects of the run `r`. Its server 0 has ended with `code` and these last words."""
+
+    def __init__(self, code, words, kind_of_workers):
+        state = {"terminated": {"exitCode": code, "message": words, "finishedAt": "2026-01-01T00:00:00Z"}}
+        self.objects = {
+            "pods/r-server-0": {
+                "spec": {"containers": [{"name": "server", "volumeMounts": [
+                             {"name": "models", "mountPath": "/models"}]}],
+                         "volumes": [{"name": "models",
+                                      "persistentVolumeClaim": {"claimName": "kumo-models"}}]},
+                "status": {"containerStatuses": [{"name": "server", "state": state}]}},
+            "jobs/r-run": {"metadata": {}, "status": {}},
+            "statefulsets/r-server": {"spec": {"replicas": 2}}}
+        if kind_of_workers == "jobs":
+            self.objects["jobs/r-worker"] = {"spec": {"completions": 2, "parallelism": 2}, "status": {}}
+        else:
+            self.objects["statefulsets/r-worker"] = {"spec": {"replicas": 2}}
+        self.patched = []   # names of objects, in the order of successful changes
+        self.failing = {}   # status with which a change of an object is answered, by its name
+        self.failed = []    # names of objects whose change was answered so
+        self.silent = {}    # number of questions about an object that get no good answer, by its name
+        api = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                api.answer(self, "get")
+
+            def do_PATCH(self):
+                api.answer(self, "patch")
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def complete_workers(self):
+        self.objects["jobs/r-worker"]["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+
+    def answer(self, request, verb):
+        found = re.fullmatch(r"/(?:api/v1|apis/(\w+)/v1)/namespaces/test/(\w+)/([\w-]+)(/\w+)?(?:\?.*)?",
+                             request.path)
+        group, kind, name, rest = found.groups(default="")
+        if not any(group in rule["apiGroups"] and kind + rest in rule["resources"] and verb in rule["verbs"]
+                   for rule in RUN["Role"]["rules"]):
+            return request.send_error(403)
+        key = f"{kind}/{name}"
+        if key not in self.objects:
+            return request.send_error(404)
+        if verb == "get" and self.silent.get(key, 0) > 0:
+            self.silent[key] -= 1
+            return request.send_error(503)
+        body = json.dumps(self.objects[key])
+        if rest == "/log":
+            if "previous" in request.path:
+                return request.send_error(400)
+            body = "2026-01-01T00:00:00.000000000Z epoch 1\n"
+        if verb == "patch":
+            if key in self.failing:
+                self.failed.append(key)
+                return request.send_error(self.failing[key])
+            self.change(key, json.loads(request.rfile.read(int(request.headers["Content-Length"]))))
+        request.send_response(200)
+        request.end_headers()
+        request.wfile.write(body.encode())
+
+    def change(self, key, patch):
+        merge(self.objects[key], patch)
+        self.patched.append(key)
+        if key == "statefulsets/r-server" and patch["spec"]["replicas"] == 0:
+            self.objects.pop("pods/r-server-0", None)
+
+
+class WaitTest(unittest.TestCase):
+    def begin(self, code, words, component=None):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for file, text in (("namespace", "test"), ("token", "secret"), ("ca.crt", "")):
+            (self.folder / file).write_text(text)
+        self.api = Api(code, words, "statefulsets" if component else "jobs")
+        self.addCleanup(self.api.close)
+        self.environment = environment_of_job(component)
+
+    def start(self, **variables):
+        """A pod of the Job."""
+        pod = subprocess.Popen(
+            ["sh", BASE / "wait.sh"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=True,
+            env={**os.environ, "no_proxy": "*", "KUMO_API": self.api.address,
+                 "KUMO_ACCOUNT": str(self.folder), "KUMO_PAUSE_S": "0.1",
+                 "KUMO_TERMINATION_LOG": str(self.folder / "last-words"), **self.environment,
+                 **variables})
+        self.addCleanup(self.lose, pod)
+        return pod
+
+    @staticmethod
+    def lose(pod):
+        if pod.poll() is None:
+            os.killpg(pod.pid, 9)
+            pod.wait()
+        pod.stdout.close()
+
+    def end_of(self, pod):
+        """Exit code, output, and last words."""
+        try:
+            printed, _ = pod.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(pod.pid, 9)
+            self.fail(f"the pod does not end: {pod.stdout.read()[-2000:]}")
+        return pod.returncode, printed, (self.folder / "last-words").read_text().strip()
+
+    def wait_until(self, condition, what):
+        end = time.monotonic() + LIMIT_S
+        while not condition():
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.02)
+
+    def test_workers_of_a_run_that_is_done_end_by_themselves(self):
+        self.begin(0, DONE)
+        threading.Timer(1, self.api.complete_workers).start()
+        code, printed, words = self.end_of(self.start())
+        self.assertEqual((code, words), (0, MODEL), printed)
+        self.assertIn("\nepoch 1\n", printed)
+        self.assertEqual(self.api.patched, ["statefulsets/r-server"], printed)
+        self.assertEqual(self.api.objects["statefulsets/r-server"]["spec"], {"replicas": 0})
+
+    def test_a_worker_that_waits_in_vain_is_ended_with_the_run(self):
+        self.begin(0, DONE)
+        self.api.silent = {"pods/r-server-0": 1, "jobs/r-worker": 2}
+        code, printed, words = self.end_of(self.start(KUMO_WORKERS_S="1"))
+        self.assertEqual((code, words), (0, MODEL), printed)
+        self.assertEqual(self.api.objects["jobs/r-worker"]["spec"], {"completions": 0, "parallelism": 0})
+        self.assertEqual(self.api.patched, ["jobs/r-worker", "statefulsets/r-server"])
+        self.assertIn("\nended r-worker", printed)
+
+    def test_workers_of_a_run_that_has_failed_are_ended_at_once(self):
+        self.begin(78, "kumo-server 0: data.classes = 12")
+        code, printed, words = self.end_of(self.start())
+        self.assertEqual((code, words), (78, "r has failed: kumo-server 0: data.classes = 12"), printed)
+        self.assertEqual(self.api.objects["jobs/r-worker"]["spec"], {"completions": 0, "parallelism": 0})
+
+    def test_workers_of_a_statefulset_are_scaled_before_the_servers(self):
+        self.begin(0, DONE, "workers-statefulset")
+        code, printed, _ = self.end_of(self.start())
+        self.assertEqual(code, 0, printed)
+        self.assertEqual(self.api.patched, ["statefulsets/r-worker", "statefulsets/r-server"])
+
+    def test_objects_that_are_gone_or_refuse_the_change_do_not_keep_a_run_from_its_end(self):
+        self.begin(78, "no data")
+        del self.api.objects["statefulsets/r-server"], self.api.objects["jobs/r-worker"]
+        code, printed, _ = self.end_of(self.start())
+        self.assertEqual(code, 78, printed)
+        self.begin(78, "no data")
+        self.api.failing["jobs/r-worker"] = 422
+        code, printed, _ = self.end_of(self.start())
+        self.assertEqual(code, 78, printed)
+        self.assertEqual(self.api.objects["statefulsets/r-server"]["spec"], {"replicas": 0})
+
+
+if __name__ == "__main__":
+    missing = [tool for tool in ("curl", "jq") if not shutil.which(tool)]
+    if missing:
+        print(f"skipped: {missing[0]} is missing")
+        sys.exit(77)
+    unittest.main()
