@@ -12,6 +12,9 @@
 # replaces a lost one and is scheduled too late finds no server, ends with 75, and is replaced without an
 # end. So the Job of the workers is ended with the run.
 #
+# A pod of this Job that is lost is replaced. The result of the run is in the annotation `kumo/result` of the
+# Job before anything is ended, so that the new pod completes the end.
+#
 # KUMO_RUN: the run's name. KUMO_WORKERS: kind of the workers' object, Job or StatefulSet. KUMO_WORKERS_S:
 # seconds in which a Job of workers ends by itself after the run is done.
 # KUMO_API, KUMO_ACCOUNT, KUMO_TERMINATION_LOG, KUMO_PAUSE_S: the API server, the folder of the service
@@ -72,10 +75,13 @@ end_worker_job() {
   done
 }
 
-# Ends with code $1, because of $2. Servers go last: a worker that is late learns of the end from them.
+# Ends with code $1, because of $2. Records both first: a pod that replaces this one could not find them out
+# after the servers have gone.
 finish() {
   echo "$2"
   echo "$2" >"$last_words"
+  patch apis/batch/v1 "jobs/$KUMO_RUN-run" \
+    "$(jq -n --arg result "$1 $2" '{metadata: {annotations: {"kumo/result": $result}}}')"
   case $KUMO_WORKERS in
     Job) if [ "$1" = 0 ]; then end_worker_job "$KUMO_WORKERS_S"; else end_worker_job 0; fi ;;
     StatefulSet) scale_down worker ;;
@@ -137,6 +143,12 @@ workers_end() {
 }
 
 echo "waits for the end of $KUMO_RUN; what follows is printed by $server"
+until job=$(ask apis/batch/v1 "jobs/$KUMO_RUN-run"); do sleep "$pause"; done
+result=$(printf '%s' "$job" | jq -r '.metadata.annotations["kumo/result"] // empty')
+if [ -n "$result" ]; then
+  show_log '' >/dev/null
+  finish "${result%% *}" "${result#* }"
+fi
 shown= said=
 while :; do
   shown=$(show_log "$shown")

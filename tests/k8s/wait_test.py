@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """k8s/base/wait.sh, the script of the Job `run`, against an API server of the test's own: it ends the run's
-workers and servers.
+workers and servers, and a new pod of the Job ends as the first pod would have.
 
   tests/k8s/wait_test.py
 
@@ -187,7 +187,7 @@ class WaitTest(unittest.TestCase):
         code, printed, words = self.end_of(self.start())
         self.assertEqual((code, words), (0, MODEL), printed)
         self.assertIn("\nepoch 1\n", printed)
-        self.assertEqual(self.api.patched, ["statefulsets/r-server"], printed)
+        self.assertEqual(self.api.patched, ["jobs/r-run", "statefulsets/r-server"], printed)
         self.assertEqual(self.api.objects["statefulsets/r-server"]["spec"], {"replicas": 0})
 
     def test_a_worker_that_waits_in_vain_is_ended_with_the_run(self):
@@ -196,7 +196,7 @@ class WaitTest(unittest.TestCase):
         code, printed, words = self.end_of(self.start(KUMO_WORKERS_S="1"))
         self.assertEqual((code, words), (0, MODEL), printed)
         self.assertEqual(self.api.objects["jobs/r-worker"]["spec"], {"completions": 0, "parallelism": 0})
-        self.assertEqual(self.api.patched, ["jobs/r-worker", "statefulsets/r-server"])
+        self.assertEqual(self.api.patched, ["jobs/r-run", "jobs/r-worker", "statefulsets/r-server"])
         self.assertIn("\nended r-worker", printed)
 
     def test_workers_of_a_run_that_has_failed_are_ended_at_once(self):
@@ -209,7 +209,29 @@ class WaitTest(unittest.TestCase):
         self.begin(0, DONE, "workers-statefulset")
         code, printed, _ = self.end_of(self.start())
         self.assertEqual(code, 0, printed)
-        self.assertEqual(self.api.patched, ["statefulsets/r-worker", "statefulsets/r-server"])
+        self.assertEqual(self.api.patched, ["jobs/r-run", "statefulsets/r-worker", "statefulsets/r-server"])
+
+    def test_a_pod_that_is_lost_while_it_ends_the_run_is_replaced(self):
+        self.begin(0, DONE, "workers-statefulset")
+        self.api.failing["statefulsets/r-worker"] = 503
+        pod = self.start()
+        self.wait_until(lambda: self.api.failed, "a change of the workers")
+        self.lose(pod)
+        self.api.failing.clear()
+        code, printed, words = self.end_of(self.start())
+        self.assertEqual((code, words), (0, MODEL), printed)
+        for name in ("worker", "server"):
+            self.assertEqual(self.api.objects[f"statefulsets/r-{name}"]["spec"], {"replicas": 0})
+
+    def test_a_pod_whose_end_is_lost_is_replaced_by_one_that_ends_the_same_way(self):
+        for server, words, expected in ((0, DONE, (0, MODEL)),
+                                        (78, 'no "data"', (78, 'r has failed: no "data"'))):
+            self.begin(server, words)
+            self.api.complete_workers()
+            self.end_of(self.start())
+            self.assertNotIn("pods/r-server-0", self.api.objects)
+            code, printed, last = self.end_of(self.start())
+            self.assertEqual((code, last), expected, printed)
 
     def test_objects_that_are_gone_or_refuse_the_change_do_not_keep_a_run_from_its_end(self):
         self.begin(78, "no data")
