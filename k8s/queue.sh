@@ -3,6 +3,10 @@
 # is then 1. Started again, it waits for the run that is under way, and starts those that have not begun.
 # A run that has failed stays as it is; to train it again: kubectl delete -k RUN, and start this again.
 #
+# A run that cannot be applied ends the queue: it may be applied in part, and its pods keep their nodes.
+# Correct the cause and start this again; or, to leave the run out, remove its line from `points` and delete
+# its objects.
+#
 # KUMO_PAUSE_S: seconds between two looks; only tests set it.
 set -eu
 cd "$(dirname "$0")"
@@ -33,20 +37,27 @@ await() {
   done
 }
 
-# Starts the run $1, unless it has begun, and waits for its end.
-train() {
-  # Applied again, a run that has ended would get its servers back.
-  case $(state_of "$1-run") in
-    *Complete* | *Failed*) ;;
-    *) kubectl apply -k "$1" || return 1 ;;
-  esac
-  await "$1-run"
+# Starts the run $1 or completes its start, unless it has ended. Returns 1 if it cannot be applied: 5 tries
+# have failed, although the API server answered before each.
+apply() {
+  for _ in 1 2 3 4 5; do
+    # Applied again, a run that has ended would get its servers back.
+    case $(state_of "$1-run") in *Complete* | *Failed*) return 0 ;; esac
+    kubectl apply -k "$1" && return 0
+    sleep "$pause"
+  done
+  return 1
 }
 
 # Descriptor 3, so that kubectl cannot read the list.
 while read -r run settings <&3; do
   echo "$run begins: $settings"
-  if train "$run"; then
+  if ! apply "$run"; then
+    echo "$run cannot be applied; kubectl says why above. The queue ends here: $run may have pods already"
+    failed="$failed $run"
+    break
+  fi
+  if await "$run-run"; then
     echo "$run is done"
   else
     echo "$run has failed; see kubectl logs job/$run-run"

@@ -19,6 +19,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 class SweepTest : public KumoTest {};
@@ -103,34 +104,34 @@ TEST_F(SweepTest, WhatIsWrongIsSaidBeforeAnyRunStarts) {
   EXPECT_EQ(Run({"runs", folder_ + "/nowhere"}, false).code, 78);
 }
 
-// kubectl, for a cluster whose API server is away for a moment and where the first run ends well,
-// the second one is refused, the third one fails, the fourth one is removed, and the fifth one was
-// done before.
+// kubectl, for a cluster whose API server is away for a moment. Run 1 ends well, run 2 also after a
+// second apply, run 3 fails, run 4 is removed, run 5 was done before, and run 6 is refused.
 constexpr char kKubectl[] = R"sh(#!/bin/sh
 cd "$(dirname "$0")"
 echo "$*" >>calls
 case $1.$3.$(grep -c "get job $3" calls) in
-  apply.mnist-lenet-2.*) exit 1 ;;
+  apply.mnist-lenet-2.1 | apply.mnist-lenet-6.*) exit 1 ;;
   get.mnist-lenet-1-run.2) exit 1 ;;
   get.mnist-lenet-1-run.3) echo "Job " ;;
   get.mnist-lenet-1-run.4) echo "Job SuccessCriteriaMet Complete" ;;
+  get.mnist-lenet-2-run.3) echo "Job Complete" ;;
   get.mnist-lenet-3-run.2) echo "Job FailureTarget Failed" ;;
   get.mnist-lenet-5-run.*) echo "Job Complete" ;;
 esac
 )sh";
 
-TEST_F(SweepTest, AQueueAppliesOneRunAfterAnotherAndAFailedRunEndsNoOther) {
+TEST_F(SweepTest, AQueueAppliesOneRunAfterAnotherUntilARunCannotBeApplied) {
   const std::string queue = folder_ + "/queue";
   Ended ended =
       Run({"sweep", "mnist_lenet", "network.device=cpu,cuda", "--manifests", queue}, false);
   EXPECT_EQ(ended.code, 78);
   EXPECT_THAT(ended.last_line, HasSubstr("run device=cuda: network.device = cuda"));
   EXPECT_FALSE(std::filesystem::exists(queue)) << "the same command can be repeated";
-  ended = Run({"sweep", "mnist_lenet", "job.seed=1,2,3,4,5", "--manifests", queue, "--with", "gpu",
-               "--workers", "3", "--set", "network.device=cuda"},
+  ended = Run({"sweep", "mnist_lenet", "job.seed=1,2,3,4,5,6,7", "--manifests", queue, "--with",
+               "gpu", "--workers", "3", "--set", "network.device=cuda"},
               false);
   ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("5 runs: mnist-lenet-1 .. mnist-lenet-5"));
+  EXPECT_THAT(ended.out, HasSubstr("7 runs: mnist-lenet-1 .. mnist-lenet-7"));
   EXPECT_THAT(Read("queue/points"), HasSubstr("\nmnist-lenet-2 job.seed=2\n"));
   EXPECT_THAT(Read("queue/mnist-lenet-2/experiment.conf"), HasSubstr("seed = 2"));
   EXPECT_THAT(Read("queue/mnist-lenet-2/kustomization.yaml"),
@@ -149,14 +150,18 @@ TEST_F(SweepTest, AQueueAppliesOneRunAfterAnotherAndAFailedRunEndsNoOther) {
                                     R"({.status.conditions[?(@.status=="True")].type})"));
   for (std::string& call : calls) call.resize(std::min(call.find(" --"), call.size()));
   const auto get = [](int run) { return "get job mnist-lenet-" + std::to_string(run) + "-run"; };
-  EXPECT_THAT(calls, ElementsAre(get(1), "apply -k mnist-lenet-1", get(1), get(1), get(1), get(2),
-                                 "apply -k mnist-lenet-2", get(3), "apply -k mnist-lenet-3", get(3),
-                                 get(4), "apply -k mnist-lenet-4", get(4), get(5), get(5)));
+  const auto apply = [](int run) { return "apply -k mnist-lenet-" + std::to_string(run); };
+  EXPECT_THAT(calls, ElementsAre(get(1), apply(1), get(1), get(1), get(1), get(2), apply(2), get(2),
+                                 apply(2), get(2), get(3), apply(3), get(3), get(4), apply(4),
+                                 get(4), get(5), get(5), get(6), apply(6), get(6), apply(6), get(6),
+                                 apply(6), get(6), apply(6), get(6), apply(6)));
   EXPECT_THAT(
       Read("queue.out"),
       AllOf(HasSubstr("mnist-lenet-1 begins: job.seed=1\nmnist-lenet-1 is done\n"),
             HasSubstr("the Job mnist-lenet-4-run is gone\n"), HasSubstr("mnist-lenet-5 is done\n"),
-            HasSubstr("failed: mnist-lenet-2 mnist-lenet-3 mnist-lenet-4\n")));
+            HasSubstr("mnist-lenet-2 begins: job.seed=2\nmnist-lenet-2 is done\n"),
+            HasSubstr("mnist-lenet-6 cannot be applied"), Not(HasSubstr("mnist-lenet-7")),
+            HasSubstr("failed: mnist-lenet-3 mnist-lenet-4 mnist-lenet-6\n")));
 }
 
 }  // namespace
