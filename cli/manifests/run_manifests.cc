@@ -34,12 +34,27 @@ constexpr char kModels[] = "/models/";
 bool IsLowerOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
 std::string BaseName(const std::string& path) {
-  return std::filesystem::path(path).filename().string();
+  const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+  return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
 }
 
 // True for paths on a volume of the server pods.
 bool IsOnServersVolume(const std::string& path, const ClusterRun& run) {
   return path.starts_with(kOutput) || (run.Has("final-model") && path.starts_with(kModels));
+}
+
+// True for paths on the claim of the data, which the worker pods mount.
+bool IsOnDataVolume(const std::string& path) {
+  const std::string normal = std::filesystem::path(path).lexically_normal().string();
+  return normal.starts_with(std::string(kData) + "/");
+}
+
+// Name of the file of network.initial_names, which may be a word: of a file beside network.file.
+std::string NamesFile(const Experiment::Network& network) {
+  const std::filesystem::path names = network.initial_names;
+  if (names.has_extension()) return names.filename().string();
+  return std::filesystem::path(network.file).stem().string() + "." + names.filename().string() +
+         ".names";
 }
 
 std::string ServerAddresses(const ClusterRun& run) {
@@ -172,26 +187,24 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
         ": Kumo's own image has no such program; make an image with it and name it with "
         "--worker-image (docs/kubernetes.md#programs-of-workercommand)");
   }
-  for (const std::string& file :
-       {experiment.data.text, experiment.data.train_images, experiment.data.train_labels,
-        experiment.data.validation_images, experiment.data.validation_labels}) {
+  for (const std::string& file : {experiment.data.text, experiment.data.train_images,
+                                  experiment.data.train_labels, experiment.data.validation_images,
+                                  experiment.data.validation_labels, experiment.data.class_list}) {
     if (file.starts_with('/')) {
       say("the data file " + file + " is a path of this machine; name it relative to " +
           "data.directory, which is " + kData + " in the pods");
     }
   }
-  const std::string& weights = experiment.network.initial_weights;
-  if (!weights.empty() && !weights.starts_with(kOutput)) {
-    say("network.initial_weights = " + weights +
-        " is a path of this machine; put the weights on the volume "
-        "of data or of the servers and set their path in the worker's pod");
-  }
-  const std::string& names = experiment.network.initial_names;
-  if (!names.empty() && !names.starts_with(kOutput)) {
-    say("network.initial_names = " + names +
-        " is a path of this machine; put the file beside network.initial_weights and set its path "
-        "in the worker's pod");
-  }
+  const auto copy_to_data = [&](const std::string& key, const std::string& path,
+                                const std::string& file) {
+    if (path.empty() || IsOnDataVolume(path)) return;
+    say(key + " = " + path + ": the workers' pods do not have it; copy " + file +
+        " to the claim kumo-data and set " + key + "=" + kData + "/" + file);
+  };
+  const Experiment::Network& of_network = experiment.network;
+  copy_to_data("network.initial_weights", of_network.initial_weights,
+               BaseName(of_network.initial_weights));
+  copy_to_data("network.initial_names", of_network.initial_names, NamesFile(of_network));
   const std::string& model = experiment.output.final_model;
   if (!model.empty() && !run.Has("final-model") && !IsOnServersVolume(model, run)) {
     say("output.final_model = " + model +

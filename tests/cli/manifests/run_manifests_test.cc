@@ -12,6 +12,7 @@ namespace kumo {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -71,8 +72,7 @@ TEST_F(RunManifestsTest, TheRunSaysWhereThingsAreInPods) {
       LoadInPod(PodExperimentText(Load("[network]\nfile = n.pbtxt\n"), run_, ""));
   const Experiment& experiment = there.experiment;
   EXPECT_THAT(experiment.cluster.servers,
-              ::testing::ElementsAre("tcp://r1-server-0.r1-server:7700",
-                                     "tcp://r1-server-1.r1-server:7700"));
+              ElementsAre("tcp://r1-server-0.r1-server:7700", "tcp://r1-server-1.r1-server:7700"));
   EXPECT_EQ(experiment.cluster.workers, 3);
   EXPECT_EQ(experiment.output.directory, "/output/r1");
   EXPECT_EQ(experiment.data.directory, "/data");
@@ -91,11 +91,34 @@ TEST_F(RunManifestsTest, WhatTheExperimentSaysOfWaitingAndPrintingStays) {
 TEST_F(RunManifestsTest, PathsOfThisMachineAreRefused) {
   const std::vector<Status> problems =
       ProblemsInPods(Load("[network]\nfile = n.pbtxt\ninitial_weights = /home/me/out\n"
-                          "[data]\ntrain_images = /home/me/a.gz\n"),
+                          "[data]\ntrain_images = /home/me/a.gz\nclass_list = /home/me/names\n"),
                      run_);
-  ASSERT_EQ(problems.size(), 2u);
+  ASSERT_EQ(problems.size(), 3u);
   EXPECT_THAT(problems[0].message(), HasSubstr("/home/me/a.gz is a path of this machine"));
-  EXPECT_THAT(problems[1].message(), HasSubstr("network.initial_weights"));
+  EXPECT_THAT(problems[1].message(), HasSubstr("/home/me/names is a path of this machine"));
+  EXPECT_THAT(problems[2].message(), HasSubstr("network.initial_weights"));
+}
+
+// Workers read the initial weights, and mount the claim of the data, not the servers' volume.
+TEST_F(RunManifestsTest, InitialWeightsAreOnTheClaimOfTheData) {
+  const auto problems = [&](const std::string& weights, const std::string& names) {
+    std::vector<std::string> texts;
+    for (const Status& problem :
+         ProblemsInPods(Load("[network]\nfile = n.pbtxt\ninitial_weights = " + weights +
+                             "\ninitial_names = " + names + "\n"),
+                        run_)) {
+      texts.push_back(problem.message());
+    }
+    return texts;
+  };
+  EXPECT_THAT(problems("/data/w.safetensors", "/data/w.names"), IsEmpty());
+  EXPECT_THAT(problems("/output/r1/checkpoints/", "/output/w.names"),
+              ElementsAre(AllOf(HasSubstr("network.initial_weights = /output/r1/checkpoints"),
+                                HasSubstr("kumo-data"), HasSubstr("/data/checkpoints")),
+                          AllOf(HasSubstr("network.initial_names = /output/w.names: "),
+                                HasSubstr("kumo-data"), HasSubstr("/data/w.names"))));
+  EXPECT_THAT(problems("/data/../home/w.npz", "torchvision"),
+              ElementsAre(HasSubstr("/data/w.npz"), HasSubstr("n.torchvision.names")));
 }
 
 TEST_F(RunManifestsTest, TheFinalModelGoesToAVolume) {
