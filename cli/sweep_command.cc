@@ -345,6 +345,12 @@ std::vector<Status> Sweep::WriteRun(const SweepPoint& point, const std::string& 
   TakeProcesses(loaded.experiment, &run);
   const std::string out = JoinPath(args_.manifests, run.name);
   std::vector<Status> problems = ProblemsOfRunFolder(loaded, run, out);
+  if (SharesFinalModel(loaded.experiment, run)) {
+    problems.push_back(InvalidArgument(
+        "output.final_model = " + loaded.experiment.output.final_model +
+        " is one folder for all runs; give --set output.final_model=" +
+        (run.Has("final-model") ? ", so that each run has a folder of its name in /models" : "")));
+  }
   if (!problems.empty()) return problems;
   const Status written = WriteRunFolder(environment_.k8s(), loaded, about, run, out);
   if (!written.ok()) problems.push_back(written);

@@ -233,6 +233,12 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
   return problems;
 }
 
+bool SharesFinalModel(const Experiment& experiment, const ClusterRun& run) {
+  const std::string& model = experiment.output.final_model;
+  return (run.Has("final-model") && model.starts_with(kModels)) ||
+         (run.Has("shared-volume") && model.starts_with(kOutput));
+}
+
 std::string PodExperimentText(const LoadedExperiment& loaded, const ClusterRun& run,
                               const std::string& about) {
   const OptionTable& table = OptionTable::Shared();

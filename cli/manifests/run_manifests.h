@@ -32,6 +32,10 @@ std::string RunNameOf(const std::string& text);
 // The settings of an experiment that cannot work in pods, one error each; `loaded` has no problems.
 std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const ClusterRun& run);
 
+// True if output.final_model names one folder for all runs of such manifests, instead of a folder
+// of the run or on a volume of its own servers.
+bool SharesFinalModel(const Experiment& experiment, const ClusterRun& run);
+
 // The experiment file for the pods: the settings of `loaded` except those that the run decides. The
 // job's name stays, so that the experiment's hash is the same everywhere. about: its
 // LeadingComment.

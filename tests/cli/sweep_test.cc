@@ -104,6 +104,26 @@ TEST_F(SweepTest, WhatIsWrongIsSaidBeforeAnyRunStarts) {
   EXPECT_EQ(Run({"runs", folder_ + "/nowhere"}, false).code, 78);
 }
 
+// A run removes other models of its job from the folder of its final model.
+TEST_F(SweepTest, RunsOfAQueueHaveNoFolderOfFinalModelsInCommon) {
+  const auto sweep = [&](const char* with, const std::string& model) {
+    return Run({"sweep", "mnist_lenet", "job.seed=1,2", "--manifests", folder_ + "/queue", "--with",
+                with, "--set", "output.final_model=" + model},
+               false);
+  };
+  Ended ended = sweep("final-model", "/models/best");
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("run seed=1: output.final_model = /models/best is one"));
+  ended = sweep("shared-volume", "/output/best");
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("run seed=1: output.final_model = /output/best is one"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/queue"));
+  ended = sweep("final-model", "models/best");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(Read("queue/mnist-lenet-2/experiment.conf"),
+              HasSubstr("final_model = /models/mnist-lenet-2"));
+}
+
 // kubectl, for a cluster whose API server is away for a moment. Run 1 ends well, run 2 also after a
 // second apply, run 3 fails, run 4 is removed, run 5 was done before, and run 6 is refused.
 constexpr char kKubectl[] = R"sh(#!/bin/sh
