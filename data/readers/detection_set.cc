@@ -166,7 +166,7 @@ Result<Classes> ClassesOfSet(const DetectionSet& set, const ReaderRequest& reque
 struct Judged {
   std::vector<std::unique_ptr<const ImageStore>> stores;
   ImageTarget target;
-  std::vector<ImageExtent> sizes;  // by image: that in which its boxes count
+  std::vector<ImageExtent> sizes;  // by image: upright, as in its header; 0 x 0: unknown
   std::vector<int64_t> begins;     // of the images' objects, and their number
   Objects objects;
   std::vector<std::string> class_names;
@@ -236,17 +236,17 @@ class Judge {
   // index: in the store; number: in the set.
   Status TakeImage(const ImageStore& store, int64_t index, int64_t number, AnnotatedImage* image) {
     const auto where = [&] { return store.Name(index); };
-    ImageExtent size = {image->height, image->width};
-    if (set_.reads_sizes && !judged_.damaged.contains(number)) {
+    // Unknown for a damaged image, which is found when it is read.
+    ImageExtent size;
+    if (!judged_.damaged.contains(number)) {
       const Result<ImageHeader> header = store.ReadHeader(index, &buffer_);
-      // A damaged one is found when it is read.
       if (header.ok()) {
-        const ImageExtent shown = {header->height, header->width};
+        size = {header->height, header->width};
         const ImageExtent stored = {header->stored_height(), header->stored_width()};
-        if (size.width > 0 && size != shown) {
-          oddities_.Add(size == stored ? Oddity::kStoredSize : Oddity::kOtherSize, where);
+        const ImageExtent annotated = {image->height, image->width};
+        if (annotated.width > 0 && annotated != size) {
+          oddities_.Add(annotated == stored ? Oddity::kStoredSize : Oddity::kOtherSize, where);
         }
-        size = shown;
       }
     }
     const int64_t before = std::ssize(judged_.objects.boxes);
@@ -362,8 +362,8 @@ class DetectionDataset final : public Dataset {
     sample->SetExtents(kDifficult, std::array<int64_t, 1>{count});
   }
 
-  // Boxes in the sample's image, which the image in its file was scaled to. Boxes that were judged
-  // by an annotated size that the image does not have are clipped, or dropped if they are outside.
+  // Boxes in the sample's image, which the image in its file was scaled to. If the image's header
+  // could not be read at the opening, boxes are clipped here, or dropped if they are outside.
   void MakeObjects(int64_t begin, int64_t count, const ImageExtent& size, Sample* sample) const {
     const std::span<const int64_t> extents = sample->extents(kImage);
     const double down = static_cast<double>(extents[1]) / static_cast<double>(size.height);

@@ -17,8 +17,9 @@
 //   annotated size is not the image's             the image's counts
 //
 // Coordinates may have fractions. Boxes are those of the upright image (image_header.h), as
-// annotation programs show it. A missing image, or one with damaged annotations, is a damaged
-// image.
+// annotation programs show it. Sizes are read in the images' headers when the set is opened, and
+// annotated sizes are only compared with them. A missing image, or one with damaged annotations, is
+// a damaged image.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ struct AnnotatedObject {
 
 struct AnnotatedImage {
   std::string file;  // in its container
-  // As annotated; 0: unknown.
+  // As annotated, for a note; 0: unknown.
   int64_t height = 0;
   int64_t width = 0;
   std::vector<AnnotatedObject> objects;
@@ -65,8 +66,6 @@ struct DetectionSet {
   // Coordinates are numbers of pixels from 1 on, and the last ones belong to the box: a box from 1
   // to the width is as wide as the image. False: positions, and the image begins at 0.
   bool numbers_pixels = false;
-  // The images' headers are read at the opening, since annotated sizes are not reliable.
-  bool reads_sizes = false;
   DataNotes notes;
 };
 

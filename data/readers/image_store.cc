@@ -39,8 +39,9 @@ class Inflater {
   const bool ready_;
 };
 
-// Inflates the data at `offset`, exactly as many bytes as `content` has.
-Status Inflate(ReadableFile& file, uint64_t offset, std::vector<uint8_t>* content) {
+// Inflates the data at `offset`, exactly as many bytes as `content` has. whole: they are all, and
+// more bytes are damage.
+Status Inflate(ReadableFile& file, uint64_t offset, bool whole, std::vector<uint8_t>* content) {
   Inflater inflater;
   if (!inflater.ready()) return ResourceExhausted("no memory to unpack it");
   z_stream& stream = inflater.stream();
@@ -48,7 +49,7 @@ Status Inflate(ReadableFile& file, uint64_t offset, std::vector<uint8_t>* conten
   // Compressed data are rarely longer than the content.
   const size_t at_once = std::min(kSourcePieceBytes, content->size() + kSlackBytes);
   // One byte more than expected, to detect a stream that continues.
-  content->push_back(0);
+  if (whole) content->push_back(0);
   stream.next_out = content->data();
   stream.avail_out = static_cast<uInt>(content->size());
   int code = Z_OK;
@@ -60,9 +61,9 @@ Status Inflate(ReadableFile& file, uint64_t offset, std::vector<uint8_t>* conten
     stream.avail_in = static_cast<uInt>(piece.size());
     code = inflate(&stream, Z_NO_FLUSH);
   }
-  const bool whole = code == Z_STREAM_END && stream.avail_out == 1;
-  content->pop_back();
-  return whole ? OkStatus() : DataLoss("its data in the archive are damaged or truncated");
+  const bool good = whole ? code == Z_STREAM_END && stream.avail_out == 1 : stream.avail_out == 0;
+  if (whole) content->pop_back();
+  return good ? OkStatus() : DataLoss("its data in the archive are damaged or truncated");
 }
 
 }  // namespace
@@ -152,12 +153,10 @@ Status ImageStore::ReadStart(int64_t index, int64_t most, std::vector<uint8_t>* 
     content->assign(whole.begin(), whole.begin() + std::min(most, std::ssize(whole)));
     return OkStatus();
   }
-  if (place.deflated) {
-    content->resize(static_cast<size_t>(place.size));
-    return Inflate(*file_, static_cast<uint64_t>(place.offset), content);
-  }
+  const auto offset = static_cast<uint64_t>(place.offset);
   content->resize(static_cast<size_t>(std::min(most, place.size)));
-  return file_->Read(static_cast<uint64_t>(place.offset), BytesOf(*content));
+  if (place.deflated) return Inflate(*file_, offset, place.size <= most, content);
+  return file_->Read(offset, BytesOf(*content));
 }
 
 Result<ImageHeader> ImageStore::ReadHeader(int64_t index, std::vector<uint8_t>* buffer) const {

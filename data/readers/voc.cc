@@ -258,7 +258,6 @@ void SortNames(DetectionSet* set) {
 Result<DetectionSet> FindObjects(const ReaderRequest& request) {
   DetectionSet set;
   set.numbers_pixels = true;
-  set.reads_sizes = true;
   // A set that is split is the training set.
   const bool training = request.part == DataPart::kTraining || request.split_share > 0;
   NameTable names;

@@ -128,6 +128,41 @@ TEST_F(CocoTest, TheImageSizeCountsIfTheAnnotatedOneDiffers) {
   EXPECT_THAT(seen[0].classes, ElementsAre(0, 2));
 }
 
+TEST_F(CocoTest, BoxesBeyondAnAnnotatedSizeThatIsTooSmallAreKept) {
+  std::vector<CocoEntry> entries = kLetters;
+  entries[0].objects = {{0, {20, 5, 8, 8}}};
+  entries[0].extents = {3, 10, 15};
+  Write(entries);
+  const auto set = Opened();
+  EXPECT_THAT(test::DetectionsIn(*set)[0].boxes, ElementsAre(Corners{20, 5, 28, 13}));
+  EXPECT_THAT(set->notes().Lines(),
+              Contains(HasSubstr("1 image has another size than annotated: the image's size")));
+}
+
+TEST_F(CocoTest, BoxesBelongToTheUprightImage) {
+  std::vector<CocoEntry> entries = kLetters;
+  entries[0].objects = {{0, {2, 22, 10, 6}}};
+  Write(entries);  // 30 wide and 20 high, as the pixels are stored
+  test::WriteFile(scratch_ / "train/one.png", test::WithOrientation(images_[0].second, 6));
+  request_.image_size = {3, 30, 20};
+  const auto set = Opened();
+  EXPECT_THAT(test::DetectionsIn(*set)[0].boxes, ElementsAre(Corners{2, 22, 12, 28}));
+  EXPECT_THAT(set->notes().Lines(),
+              Contains(HasSubstr("1 image was annotated in the size before EXIF's orientation")));
+}
+
+TEST_F(CocoTest, OfALongImageInADeflatedZipTheHeaderIsReadAlone) {
+  const std::vector<int64_t> extents = {3, 200, 300};
+  const test::Bytes jpeg = test::Jpeg(extents, test::ImagePixels(1, extents));
+  ASSERT_GT(jpeg.size(), 32u << 10);
+  test::WriteFile(scratch_ / "long.zip",
+                  test::Archive(test::Pack::kDeflatedZip, {{"one.jpg", jpeg}}));
+  Write({{"one.jpg", {{0, {250, 150, 100, 100}}}}});
+  request_.images = scratch_ / "long.zip";
+  const auto set = Opened();
+  EXPECT_THAT(test::DetectionsIn(*set)[0].boxes, ElementsAre(Corners{250, 150, 300, 200}));
+}
+
 TEST_F(CocoTest, ALimitKeepsTheFirstImagesAndAListSelectsClasses) {
   request_.limit = 2;
   EXPECT_EQ(Opened()->size(), 2);
