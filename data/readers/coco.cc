@@ -2,6 +2,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -65,11 +66,15 @@ Result<CocoClasses> ClassesIn(std::vector<CocoCategory> categories) {
 }
 
 // The folder in front of the images' names: none, or the only one at the top, as an archive of the
-// images has.
-std::string FolderOfImages(const ImageListing& listing, const std::string& first) {
-  if (std::ranges::binary_search(listing.images, first) || listing.folders.size() != 1) return "";
-  const std::string folder = listing.folders.front() + "/";
-  return std::ranges::binary_search(listing.images, folder + first) ? folder : "";
+// images has. The first image that is there decides.
+std::string FolderOfImages(const ImageListing& listing, std::span<const CocoImage> images) {
+  if (listing.folders.size() != 1) return "";
+  std::string folder = listing.folders.front() + "/";
+  for (const CocoImage& image : images) {
+    if (std::ranges::binary_search(listing.images, image.file_name)) return "";
+    if (std::ranges::binary_search(listing.images, folder + image.file_name)) return folder;
+  }
+  return "";
 }
 
 Result<DetectionSet> JoinObjects(CocoAnnotations annotations, const ReaderRequest& request) {
@@ -88,8 +93,7 @@ Result<DetectionSet> JoinObjects(CocoAnnotations annotations, const ReaderReques
   AnnotatedImages& part = set.parts.emplace_back();
   KUMO_ASSIGN_OR_RETURN(part.container, FindContainer(request.images));
   KUMO_ASSIGN_OR_RETURN(const ImageListing listing, ListImages(part.container));
-  const std::string folder =
-      images.empty() ? "" : FolderOfImages(listing, images.front().file_name);
+  const std::string folder = FolderOfImages(listing, images);
   for (const CocoImage& image : images) {
     AnnotatedImage& annotated = part.images.emplace_back();
     annotated.file = folder + image.file_name;

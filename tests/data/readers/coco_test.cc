@@ -22,6 +22,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 const std::vector<CocoEntry> kLetters = {
     {"one.png", {{1, {10, 5, 10.5, 10}}, {0, {0, 0, 30, 20}, true}}},
@@ -161,6 +162,21 @@ TEST_F(CocoTest, OfALongImageInADeflatedZipTheHeaderIsReadAlone) {
   request_.images = scratch_ / "long.zip";
   const auto set = Opened();
   EXPECT_THAT(test::DetectionsIn(*set)[0].boxes, ElementsAre(Corners{250, 150, 300, 200}));
+}
+
+TEST_F(CocoTest, TheFolderOfAnArchiveIsThatOfTheImagesThatAreThere) {
+  test::WriteFile(scratch_ / "train.zip",
+                  test::Archive(test::Pack::kZip, NamedFiles(images_.begin() + 1, images_.end())));
+  request_.images = scratch_ / "train.zip";
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("one.png: there is no such image"),
+                               Not(HasSubstr("more such images"))));
+  request_.skip_damaged = true;
+  const auto set = Opened();
+  ASSERT_NE(set, nullptr);
+  const auto seen = test::DetectionsIn(*set);
+  ASSERT_EQ(seen.size(), 3);
+  EXPECT_EQ(seen[0], seen[1]);
+  EXPECT_EQ(seen[2].pixels, test::ImagePixels(2, {3, 20, 30}));
 }
 
 TEST_F(CocoTest, ALimitKeepsTheFirstImagesAndAListSelectsClasses) {
