@@ -19,8 +19,9 @@
 namespace kumo {
 namespace {
 
-// The file that a container leads to, in an archive.
+// The file that a container leads to, in an archive, which has it once.
 Result<ArchiveWalk> WalkTo(const ImageContainer& container) {
+  KUMO_RETURN_IF_ERROR(CheckArchive(container));
   KUMO_ASSIGN_OR_RETURN(ArchiveWalk walk, ArchiveWalk::Open(container.path));
   for (;;) {
     KUMO_ASSIGN_OR_RETURN(const std::optional<ArchiveEntry> entry, walk.Next());

@@ -344,11 +344,19 @@ Result<ImageContainer> FindContainer(const std::string& path) {
 Result<ImageListing> ListImages(const ImageContainer& container) {
   KUMO_ASSIGN_OR_RETURN(ImageListing listing,
                         container.archive ? ListArchive(container) : ListFolder(container.path));
-  const auto twice = std::ranges::adjacent_find(listing.images);
-  if (twice != listing.images.end()) {
-    return InvalidArgument(container.Name(*twice) + ": occurs more than once in the archive");
+  for (const std::vector<std::string>* files : {&listing.images, &listing.others}) {
+    const auto twice = std::ranges::adjacent_find(*files);
+    if (twice == files->end()) continue;
+    return InvalidArgument(container.Name(*twice) +
+                           ": occurs more than once in the archive, so that it is unclear which "
+                           "one counts; create the archive again from the files");
   }
   return listing;
+}
+
+Status CheckArchive(const ImageContainer& container) {
+  if (!container.archive) return OkStatus();
+  return ListImages({container.path, true, ""}).status();
 }
 
 Status ReadImages(const ImageContainer& container, std::span<const std::string> names,

@@ -58,8 +58,13 @@ struct ImageListing {
 
 // Lists the entries. Hidden files and folders are not entered, at any level: names that begin with
 // '.', and the folders __MACOSX and @eaDir, which hold previews. DataLoss if an archive is damaged
-// or truncated; InvalidArgument if a name in it cannot be read.
+// or truncated; InvalidArgument if a name in it cannot be read, or if a file occurs more than once,
+// as after `tar -rf`, since readers would take the older one.
 Result<ImageListing> ListImages(const ImageContainer& container);
+
+// The errors of ListImages for the whole archive of the container; ok for a folder. For readers
+// that take files by their names.
+Status CheckArchive(const ImageContainer& container);
 
 // Receives the content of one file, by its index among the requested names, or the reason why it is
 // missing: NotFound, or InvalidArgument if it exceeds kMaxImageFileBytes. An error ends the walk.

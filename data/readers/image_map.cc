@@ -69,6 +69,7 @@ Result<ImageSet> SamplesInMap(const ReaderRequest& request) {
   }
   if (set.files.empty()) return InvalidArgument(request.images + ": lists no images");
   set.container = paths.container();
+  KUMO_RETURN_IF_ERROR(CheckArchive(set.container));
   if (request.limit > 0 && std::ssize(set.files) > request.limit) {
     set.files.resize(request.limit);
     set.labels.resize(request.limit);

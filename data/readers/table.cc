@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -47,6 +48,7 @@ Result<TableText> ReadTable(const std::string& path) {
     return table;
   }
   const ImageContainer archive = {container.path, true, ""};
+  KUMO_RETURN_IF_ERROR(CheckArchive(archive));
   const std::string names[] = {container.inside};
   KUMO_RETURN_IF_ERROR(ReadImages(
       archive, names, [&](int64_t, const Result<std::span<const uint8_t>>& content) -> Status {
@@ -278,7 +280,14 @@ class TableBuilder {
 
 Result<TableSet> SamplesInTable(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(TableText table, ReadTable(request.images));
-  return TableBuilder(request, std::move(table.paths)).Run(table.text);
+  std::set<std::string> checked = {table.paths.container().path};
+  KUMO_ASSIGN_OR_RETURN(TableSet set,
+                        TableBuilder(request, std::move(table.paths)).Run(table.text));
+  for (const FileColumn& column : set.files) {
+    if (!checked.insert(column.container.path).second) continue;
+    KUMO_RETURN_IF_ERROR(CheckArchive(column.container));
+  }
+  return set;
 }
 
 }  // namespace

@@ -179,6 +179,14 @@ TEST_F(CocoTest, TheFolderOfAnArchiveIsThatOfTheImagesThatAreThere) {
   EXPECT_EQ(seen[2].pixels, test::ImagePixels(2, {3, 20, 30}));
 }
 
+TEST_F(CocoTest, AJsonThatAnArchiveHasTwiceIsRefused) {
+  test::WriteFile(scratch_ / "objects.tar",
+                  test::Archive(test::Pack::kTar,
+                                {{"objects.json", json_}, {"objects.json", test::ToBytes("{}")}}));
+  request_.labels = scratch_ / "objects.tar/objects.json";
+  EXPECT_THAT(Refusal(), HasSubstr("objects.tar/objects.json: occurs more than once in the "));
+}
+
 TEST_F(CocoTest, ALimitKeepsTheFirstImagesAndAListSelectsClasses) {
   request_.limit = 2;
   EXPECT_EQ(Opened()->size(), 2);

@@ -434,6 +434,17 @@ TEST_F(ImageReadersTest, AMapNamesFilesBesideItAndInAnArchive) {
   }
 }
 
+TEST_F(ImageReadersTest, AFileThatAMapsArchiveHasTwiceIsRefused) {
+  NamedFiles files = files_;
+  files.emplace_back(files_[0].first, files_[1].second);
+  test::WriteFile(scratch_ / "set.tar", test::Archive(test::Pack::kTar, files));
+  const std::string line = "set.tar/" + files_[0].first + "\t1\n";
+  test::WriteFile(scratch_ / "map.txt", Bytes(line.begin(), line.end()));
+  const auto set = OpenImageMap(Request("map.txt"));
+  EXPECT_THAT(set.status().message(),
+              HasSubstr("set.tar/" + files_[0].first + ": occurs more than once in the archive"));
+}
+
 TEST_F(ImageReadersTest, AMapIsRefusedByTheLineThatIsWrong) {
   test::WriteFiles(scratch_ / "images", files_);
   const std::string good = "images/" + files_[0].first + "\t1\n";

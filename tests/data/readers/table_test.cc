@@ -190,6 +190,24 @@ TEST_F(TableTest, PathsMayLeadIntoAnArchiveOrTheTableMayLieInOne) {
               AllOf(HasSubstr("table.csv:3: column \"image\": p/5.png is not in ")));
 }
 
+TEST_F(TableTest, AFileThatAnArchiveHasTwiceIsRefused) {
+  const std::string text = "image,label\np/4.png,1\n";
+  test::NamedFiles files = images_;
+  files.emplace_back("t.csv", test::Bytes(text.begin(), text.end()));
+  const test::NamedFiles once = files;
+  files.emplace_back("t.csv", test::Bytes(text.begin(), text.end()));
+  test::WriteFile(scratch_ / "all.tar", test::Archive(test::Pack::kTar, files));
+  request_.images = scratch_ / "all.tar/t.csv";
+  EXPECT_THAT(OpenTable(request_).status().message(),
+              HasSubstr("all.tar/t.csv: occurs more than once in the archive"));
+  request_.images = scratch_ / "table.csv";
+  files = once;
+  files.emplace_back("p/4.png", images_[0].second);
+  test::WriteFile(scratch_ / "all.tar", test::Archive(test::Pack::kTar, files));
+  EXPECT_THAT(Refusal("image,label\nall.tar/p/4.png,1\n"),
+              HasSubstr("all.tar/p/4.png: occurs more than once in the archive"));
+}
+
 TEST_F(TableTest, ErrorsNameLineColumnValueAndRemedy) {
   EXPECT_THAT(Refusal(""), HasSubstr("table.csv:1: is empty"));
   EXPECT_THAT(Refusal("image,label\n"), HasSubstr("has no rows"));

@@ -325,6 +325,21 @@ TEST_F(VocTest, MissingAndDamagedFilesAreRefusedByNameOrReplaced) {
   EXPECT_THAT(Refusal(request), HasSubstr("Annotations/last.xml")) << "there is no other image";
 }
 
+TEST_F(VocTest, AFileThatAnArchiveHasTwiceIsRefused) {
+  for (const char* name : {"Annotations/000005.xml", "ImageSets/Main/trainval.txt"}) {
+    NamedFiles files = test::VocLayout("", kDogs, "trainval");
+    files.emplace_back(name, test::ToBytes("another"));  // as by tar -rf
+    for (const auto& [pack, archive] :
+         {std::pair(test::Pack::kTar, "set.tar"), std::pair(test::Pack::kTarGz, "set.tar.gz"),
+          std::pair(test::Pack::kZip, "set.zip")}) {
+      test::WriteFile(scratch_ / archive, test::Archive(pack, files));
+      EXPECT_THAT(Refusal(Request(archive)),
+                  AllOf(HasSubstr(scratch_ / archive + "/" + name + ": occurs more than once"),
+                        HasSubstr("create the archive again")));
+    }
+  }
+}
+
 TEST_F(VocTest, AListOfClassesNumbersThemAndLeavesOutOthers) {
   Write("set", {{"a", {{"dog", {1, 1, 9, 9}}, {"cow", {1, 1, 5, 5}}, {"cat", {2, 2, 4, 4}}}}});
   EXPECT_THAT(Refusal(Request("set", 2)),
