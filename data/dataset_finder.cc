@@ -15,6 +15,7 @@
 #include "common/base/file.h"
 #include "common/base/text.h"
 #include "data/mask_finder.h"
+#include "data/open_datasets.h"
 #include "data/readers/all.h"
 #include "data/readers/byte_source.h"
 #include "data/readers/image_files.h"
@@ -141,6 +142,7 @@ Result<FoundDataset> FindVoc(const std::string& path, const std::string& directo
   ReaderRequest request;
   request.images = train.empty() ? path : path + ":" + train;
   request.any_classes = request.skip_damaged = true;
+  request.room = RoomOfOneSet();
   data.image_size = ExtentsText(std::vector<int64_t>{3, kDetectionSide, kDetectionSide});
   data.photometric = data.object_crop = data.random_interpolation = data.flip = true;
   data.expand = 4;

@@ -22,8 +22,6 @@
 namespace kumo {
 namespace {
 
-// The images of one set may take this fraction of the machine's memory, as there are two sets and
-// several processes.
 constexpr int64_t kPartsOfMemory = 4;
 
 constexpr char kHowToGetMnist[] =
@@ -127,8 +125,7 @@ Result<ReaderRequest> RequestFor(const Experiment::Data& data, const SetFiles& f
   request.resize = data.resize;
   request.skip_damaged = data.damaged == DamagedImages::kSkip;
   request.decode = data.decode;
-  const Result<MemoryRoom> room = RoomOnMachine();
-  if (room.ok()) request.room = static_cast<int64_t>(room->bytes) / kPartsOfMemory;
+  request.room = RoomOfOneSet();
   if (reads.class_list && !data.class_list.empty()) {
     KUMO_ASSIGN_OR_RETURN(request.class_list,
                           Find(data.directory, {"data.class_list", data.class_list}));
@@ -201,6 +198,11 @@ Status CheckChannels(const std::string& key, const std::vector<double>& values, 
 }
 
 }  // namespace
+
+int64_t RoomOfOneSet() {
+  const Result<MemoryRoom> room = RoomOnMachine();
+  return room.ok() ? static_cast<int64_t>(room->bytes) / kPartsOfMemory : INT64_MAX;
+}
 
 Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields& fields,
                                      const std::string& name) {

@@ -53,6 +53,10 @@ Result<Datasets> OpenForSurvey(const Experiment::Data& data, DamagedAtOpening* d
 Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields& fields,
                                      const std::string& name);
 
+// Bytes of memory that the images or the annotations of one set may take: a quarter of the
+// machine's, as there are two sets and several processes; INT64_MAX if that is unknown.
+int64_t RoomOfOneSet();
+
 // The sets' sizes from the files' headers alone; fields are a minibatch's, after the
 // transforms. The same errors, as far as the headers show them.
 struct ExtentsOfDatasets {

@@ -31,13 +31,18 @@ Result<ArchiveWalk> WalkTo(const ImageContainer& container) {
 }
 
 // path: of a file, plain or in gzip, perhaps in an archive.
-Result<CocoAnnotations> ReadCocoAnnotations(const std::string& path) {
+Result<CocoAnnotations> ReadCocoAnnotations(const std::string& path, int64_t room) {
   KUMO_ASSIGN_OR_RETURN(const ImageContainer container, FindContainer(path));
   const auto parse = [&](auto&& source) -> Result<CocoAnnotations> {
+    Status failed;  // of the source, which names its file
     Result<CocoAnnotations> annotations = ParseCocoAnnotations(
-        [&source](std::span<uint8_t> piece) -> Result<size_t> { return source.Read(piece); });
-    // Errors of sources name their file.
-    if (annotations.status().code() != StatusCode::kInvalidArgument) return annotations;
+        [&](std::span<uint8_t> piece) -> Result<size_t> {
+          Result<size_t> size = source.Read(piece);
+          failed = size.status();
+          return size;
+        },
+        room);
+    if (annotations.ok() || !failed.ok()) return annotations;
     return annotations.status().WithContext(path);
   };
   if (container.archive && !container.inside.empty()) {
@@ -54,13 +59,11 @@ struct CocoClasses {
   std::unordered_map<int64_t, int32_t> numbers;
 };
 
-Result<CocoClasses> ClassesIn(std::vector<CocoCategory> categories) {
+CocoClasses ClassesIn(std::vector<CocoCategory> categories) {
   std::ranges::sort(categories, {}, &CocoCategory::id);
   CocoClasses classes;
   for (CocoCategory& category : categories) {
-    if (!classes.numbers.emplace(category.id, static_cast<int32_t>(classes.names.size())).second) {
-      return InvalidArgument("two categories have the id " + std::to_string(category.id));
-    }
+    classes.numbers.emplace(category.id, static_cast<int32_t>(classes.names.size()));
     classes.names.push_back(std::move(category.name));
   }
   return classes;
@@ -81,14 +84,10 @@ std::string FolderOfImages(const ImageListing& listing, std::span<const CocoImag
 Result<DetectionSet> JoinObjects(CocoAnnotations annotations, const ReaderRequest& request) {
   DetectionSet set;
   set.name = request.labels;
-  KUMO_ASSIGN_OR_RETURN(CocoClasses classes, ClassesIn(std::move(annotations.categories)));
+  CocoClasses classes = ClassesIn(std::move(annotations.categories));
   set.names = std::move(classes.names);
   std::unordered_map<int64_t, int64_t> places;  // of the images, by id
-  for (const CocoImage& image : annotations.images) {
-    if (!places.emplace(image.id, std::ssize(places)).second) {
-      return InvalidArgument("two images have the id " + std::to_string(image.id));
-    }
-  }
+  for (const CocoImage& image : annotations.images) places.emplace(image.id, std::ssize(places));
   std::vector<CocoImage>& images = annotations.images;
   if (request.limit > 0 && std::ssize(images) > request.limit) images.resize(request.limit);
   AnnotatedImages& part = set.parts.emplace_back();
@@ -125,7 +124,8 @@ Result<DetectionSet> JoinObjects(CocoAnnotations annotations, const ReaderReques
 }
 
 Result<DetectionSet> FindCocoObjects(const ReaderRequest& request) {
-  KUMO_ASSIGN_OR_RETURN(CocoAnnotations annotations, ReadCocoAnnotations(request.labels));
+  KUMO_ASSIGN_OR_RETURN(CocoAnnotations annotations,
+                        ReadCocoAnnotations(request.labels, request.room));
   Result<DetectionSet> set = JoinObjects(std::move(annotations), request);
   if (set.status().code() != StatusCode::kInvalidArgument) return set;
   return set.status().WithContext(request.labels);

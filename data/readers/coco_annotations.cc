@@ -7,9 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "common/base/printable.h"
+#include "data/readers/annotation_room.h"
+#include "data/readers/detection_set.h"
 
 namespace kumo {
 namespace {
@@ -85,7 +89,7 @@ struct TextIterator {
 // Takes the values while the parser finds them. A function returns false to end the parsing.
 class CocoHandler final : public nlohmann::json_sax<Json> {
  public:
-  explicit CocoHandler(JsonText* text) : text_(*text) {}
+  CocoHandler(JsonText* text, int64_t room) : text_(*text), room_(room) {}
 
   Status status() const {
     if (!status_.ok()) return status_;
@@ -206,6 +210,11 @@ class CocoHandler final : public nlohmann::json_sax<Json> {
     if (status_.ok()) status_ = InvalidArgument(why);
     return false;
   }
+  // Counts the memory of an entry.
+  bool TakeRoom(size_t bytes) {
+    if (status_.ok()) status_ = room_.Take(static_cast<int64_t>(bytes));
+    return status_.ok();
+  }
   // Refuses the value of the current key.
   bool Wrong(const std::string& why) {
     return Refuse(SectionName() + "[" + std::to_string(items_) + "]." + Printable(key_, 40) + " " +
@@ -290,6 +299,8 @@ class CocoHandler final : public nlohmann::json_sax<Json> {
         if (!has_name_) return lacks("file_name");
         if (image_.height == 0 || image_.width == 0) image_.height = image_.width = 0;
         image_.id = id_;
+        if (!IsNewId("image", &image_ids_)) return false;
+        if (!TakeRoom(kElementBytes<CocoImage> + image_.file_name.capacity())) return false;
         annotations_.images.push_back(std::move(image_));
         break;
       case Section::kObjects:
@@ -299,12 +310,15 @@ class CocoHandler final : public nlohmann::json_sax<Json> {
         object_.box = {static_cast<float>(box_[0]), static_cast<float>(box_[1]),
                        static_cast<float>(box_[0] + box_[2]),
                        static_cast<float>(box_[1] + box_[3])};
+        if (!CountObject() || !TakeRoom(kElementBytes<CocoObject>)) return false;
         annotations_.objects.push_back(object_);
         break;
       case Section::kCategories:
         if (!has_id_) return lacks("id");
         if (!has_name_) return lacks("name");
         category_.id = id_;
+        if (!IsNewId("category", &category_ids_)) return false;
+        if (!TakeRoom(kElementBytes<CocoCategory> + category_.name.capacity())) return false;
         annotations_.categories.push_back(std::move(category_));
         break;
       case Section::kOther:
@@ -314,9 +328,31 @@ class CocoHandler final : public nlohmann::json_sax<Json> {
     return true;
   }
 
+  // Adds the item's id to those of its section.
+  bool IsNewId(const std::string& what, std::unordered_set<int64_t>* ids) {
+    if (!ids->insert(id_).second) {
+      key_ = "id";
+      return Wrong("is " + std::to_string(id_) + ", as of another " + what +
+                   "; give each its own id");
+    }
+    return TakeRoom(kTableEntryBytes);
+  }
+  // Adds the object to those of its image, which may come later in the file.
+  bool CountObject() {
+    const auto [count, added] = objects_of_.try_emplace(object_.image_id, 0);
+    if (added && !TakeRoom(kTableEntryBytes)) return false;
+    if (++count->second <= kMostObjects) return true;
+    return Refuse(SectionName() + "[" + std::to_string(items_) + "]: image " +
+                  std::to_string(object_.image_id) + " has more than " +
+                  std::to_string(kMostObjects) + " objects; remove some, or the image");
+  }
+
   JsonText& text_;
   Status status_;
+  AnnotationRoom room_;
   CocoAnnotations annotations_;
+  std::unordered_set<int64_t> image_ids_, category_ids_;
+  std::unordered_map<int64_t, int64_t> objects_of_;  // their number, by the image's id
   int depth_ = 0;
   Section section_ = Section::kOther;
   std::string key_;
@@ -335,9 +371,9 @@ class CocoHandler final : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-Result<CocoAnnotations> ParseCocoAnnotations(const ReadPiece& read) {
+Result<CocoAnnotations> ParseCocoAnnotations(const ReadPiece& read, int64_t room) {
   JsonText text(read);
-  CocoHandler handler(&text);
+  CocoHandler handler(&text, room);
   const bool parsed = Json::sax_parse(TextIterator{&text}, TextIterator{}, &handler);
   KUMO_RETURN_IF_ERROR(text.status());
   KUMO_RETURN_IF_ERROR(handler.status());

@@ -53,9 +53,11 @@ struct CocoAnnotations {
 using ReadPiece = std::function<Result<size_t>(std::span<uint8_t> piece)>;
 
 // Reads the text once and keeps the values above, not the text: segmentations and other fields are
-// passed over. InvalidArgument, without the file's name, if the text is no JSON, is cut off, nests
-// more than 64 levels or has a string of more than 16 MiB, or if an entry lacks a value or has one
-// of another kind or out of range; the errors of `read`.
-Result<CocoAnnotations> ParseCocoAnnotations(const ReadPiece& read);
+// passed over. Errors are without the file's name, and end the reading: InvalidArgument if the text
+// is no JSON, is cut off, nests more than 64 levels or has a string of more than 16 MiB, if an
+// entry lacks a value or has one of another kind or out of range, if two images or two categories
+// have one id, or if an image has more than kMostObjects objects (detection_set.h);
+// FailedPrecondition if the values need more than `room` bytes of memory; the errors of `read`.
+Result<CocoAnnotations> ParseCocoAnnotations(const ReadPiece& read, int64_t room = INT64_MAX);
 
 }  // namespace kumo

@@ -12,6 +12,7 @@
 #include "common/base/printable.h"
 #include "common/base/text.h"
 #include "data/readers/all.h"
+#include "data/readers/annotation_room.h"
 #include "data/readers/byte_source.h"
 #include "data/readers/detection_set.h"
 #include "data/readers/image_files.h"
@@ -109,7 +110,8 @@ struct ListedImage {
 };
 
 // The images in the lines of a list.
-Result<std::vector<ListedImage>> ImagesIn(std::string_view text, const std::string& list) {
+Result<std::vector<ListedImage>> ImagesIn(std::string_view text, const std::string& list,
+                                          AnnotationRoom* room) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<ListedImage> images;
   for (int64_t number = 1; !text.empty(); ++number) {
@@ -121,13 +123,15 @@ Result<std::vector<ListedImage>> ImagesIn(std::string_view text, const std::stri
     }
     while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
     if (line.empty()) continue;
-    const std::string where = list + ":" + std::to_string(number);
+    std::string where = list + ":" + std::to_string(number);
     if (line.find_first_of(" \t") != line.npos) {
       return InvalidArgument(where + ": \"" + Printable(line, 40) +
                              "\" is not the name of an image alone, as in the lists of one class; "
                              "name a list of all classes");
     }
-    images.push_back({std::string(line), where});
+    const size_t bytes = kElementBytes<ListedImage> + line.size() + where.size();
+    KUMO_RETURN_IF_ERROR(room->Take(static_cast<int64_t>(bytes)).WithContext(list));
+    images.push_back({std::string(line), std::move(where)});
   }
   if (images.empty()) return InvalidArgument(list + ": lists no images");
   return images;
@@ -135,7 +139,7 @@ Result<std::vector<ListedImage>> ImagesIn(std::string_view text, const std::stri
 
 // The images of a set: those in its list, or all with annotations if there are no lists.
 Result<std::vector<ListedImage>> ImagesOf(const VocLayout& layout, const ImageSetName& set,
-                                          const std::string& wanted) {
+                                          const std::string& wanted, AnnotationRoom* room) {
   std::vector<ListedImage> images;
   if (layout.sets.empty() && set.set.empty()) {
     for (const auto& [name, file] : layout.xmls) {
@@ -158,7 +162,7 @@ Result<std::vector<ListedImage>> ImagesOf(const VocLayout& layout, const ImageSe
   const std::string files[] = {found->second};
   const auto see = [&](int64_t, const FileContent& content) -> Status {
     KUMO_RETURN_IF_ERROR(content.status());
-    KUMO_ASSIGN_OR_RETURN(images, ImagesIn(TextIn(*content), list));
+    KUMO_ASSIGN_OR_RETURN(images, ImagesIn(TextIn(*content), list, room));
     return OkStatus();
   };
   KUMO_RETURN_IF_ERROR(ReadImages(layout.container, files, see));
@@ -170,14 +174,19 @@ class NameTable {
  public:
   int32_t NumberOf(const std::string& name) {
     const auto [found, added] = numbers_.emplace(name, static_cast<int32_t>(names_.size()));
-    if (added) names_.push_back(name);
+    if (!added) return found->second;
+    names_.push_back(name);
+    bytes_ += static_cast<int64_t>(kTableEntryBytes + kElementBytes<std::string> + 2 * name.size());
     return found->second;
   }
   const std::vector<std::string>& names() const { return names_; }
+  // Memory in use.
+  int64_t bytes() const { return bytes_; }
 
  private:
   std::vector<std::string> names_;
   std::unordered_map<std::string, int32_t> numbers_;
+  int64_t bytes_ = 0;
 };
 
 AnnotatedImage Annotated(const VocAnnotation& annotation, NameTable* names) {
@@ -193,7 +202,7 @@ AnnotatedImage Annotated(const VocAnnotation& annotation, NameTable* names) {
 
 // Reads the annotations of the images, which are problems of the images if they are damaged.
 Result<AnnotatedImages> Annotate(const VocLayout& layout, const std::vector<ListedImage>& listed,
-                                 NameTable* names) {
+                                 NameTable* names, AnnotationRoom* room) {
   AnnotatedImages part;
   part.container = layout.container;
   std::vector<std::string> files;
@@ -211,7 +220,12 @@ Result<AnnotatedImages> Annotate(const VocLayout& layout, const std::vector<List
         if (content.ok()) {
           const Result<VocAnnotation> annotation = ParseVocAnnotation(*content);
           if (annotation.ok()) {
+            const int64_t before = names->bytes();
             image = Annotated(*annotation, names);
+            const size_t bytes =
+                sizeof(AnnotatedImage) + image.objects.size() * kElementBytes<AnnotatedObject>;
+            const Status fits = room->Take(static_cast<int64_t>(bytes) + names->bytes() - before);
+            if (!fits.ok()) return fits.WithContext(layout.container.Name(""));
           } else {
             image.problem = annotation.status().WithContext(name);
           }
@@ -261,6 +275,7 @@ Result<DetectionSet> FindObjects(const ReaderRequest& request) {
   // A set that is split is the training set.
   const bool training = request.part == DataPart::kTraining || request.split_share > 0;
   NameTable names;
+  AnnotationRoom room(request.room);
   std::vector<ImageSetName> wanted = SplitImageSets(request.images);
   int64_t rest = request.limit > 0 ? request.limit : INT64_MAX;
   for (ImageSetName& one : wanted) {
@@ -269,12 +284,12 @@ Result<DetectionSet> FindObjects(const ReaderRequest& request) {
     }
     KUMO_ASSIGN_OR_RETURN(const VocLayout layout, FindVocLayout(one.path));
     const std::string name = !one.set.empty() ? one.set : training ? "trainval" : "test";
-    KUMO_ASSIGN_OR_RETURN(std::vector<ListedImage> listed, ImagesOf(layout, one, name));
+    KUMO_ASSIGN_OR_RETURN(std::vector<ListedImage> listed, ImagesOf(layout, one, name, &room));
     if (!layout.sets.empty()) one.set = name;
     if (std::ssize(listed) > rest) listed.resize(static_cast<size_t>(rest));
     rest -= std::ssize(listed);
     if (listed.empty()) continue;
-    KUMO_ASSIGN_OR_RETURN(AnnotatedImages part, Annotate(layout, listed, &names));
+    KUMO_ASSIGN_OR_RETURN(AnnotatedImages part, Annotate(layout, listed, &names, &room));
     set.parts.push_back(std::move(part));
   }
   set.name = JoinImageSets(wanted);

@@ -1,7 +1,11 @@
 #include "data/readers/coco_annotations.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -100,6 +104,65 @@ TEST(CocoAnnotationsTest, HostileJsonCostsNoMoreThanItsSize) {
   EXPECT_THAT(FaultOf(R"({"other":")" + std::string(17 << 20, 'a') + R"("})"),
               HasSubstr("16777216 bytes"));
   EXPECT_THAT(FaultOf("{" + std::string(17 << 20, ' ')), HasSubstr("16777216 bytes"));
+}
+
+// Reads the start, and then entry(0), entry(1), ..., for ever. Returns the refusal, and the entries
+// that were read.
+template <typename Entry>
+std::pair<std::string, int64_t> EndlessJson(const std::string& start, const Entry& entry,
+                                            int64_t room = INT64_MAX) {
+  std::string text = start;
+  int64_t entries = 0;
+  const auto parsed = ParseCocoAnnotations(
+      [&](std::span<uint8_t> out) -> Result<size_t> {
+        if (entries > 1'000'000) return DataLoss("read for ever");
+        while (text.size() < out.size()) text += entry(entries++);
+        std::copy_n(text.begin(), out.size(), out.begin());
+        text.erase(0, out.size());
+        return out.size();
+      },
+      room);
+  return {parsed.status().message(), entries};
+}
+
+TEST(CocoAnnotationsTest, JsonWithoutEndIsRefusedAtItsFirstFault) {
+  const std::string images = R"({"images":[)";
+  const auto image = [](int64_t id, const std::string& name) {
+    return R"({"id":)" + std::to_string(id) + R"(,"file_name":")" + name + R"("},)";
+  };
+  auto [refusal, entries] = EndlessJson(images, [&](int64_t) { return image(7, "a"); });
+  EXPECT_THAT(refusal, HasSubstr("images[1].id is 7, as of another image"));
+  EXPECT_LE(entries, 20'000) << "one piece";
+  std::tie(refusal, entries) =
+      EndlessJson(R"({"categories":[)", [&](int64_t) { return R"({"id":3,"name":"x"},)"; });
+  EXPECT_THAT(refusal, HasSubstr("categories[1].id is 3, as of another category"));
+
+  const std::string objects = R"({"annotations":[)";
+  const auto object = [](int64_t image_id) {
+    return R"({"image_id":)" + std::to_string(image_id) + R"(,"category_id":1,"bbox":[0,0,1,1]},)";
+  };
+  std::tie(refusal, entries) = EndlessJson(objects, [&](int64_t i) { return object(i % 2); });
+  EXPECT_THAT(refusal, HasSubstr("annotations[131072]: image 0 has more than 65536 objects"));
+  EXPECT_LE(entries, 140'000);
+
+  constexpr int64_t kRoom = 1 << 20;
+  const auto too_much = HasSubstr("would exceed 1.00 MiB of memory");
+  std::tie(refusal, entries) = EndlessJson(
+      images, [&](int64_t i) { return image(i, "a"); }, kRoom);
+  EXPECT_THAT(refusal, too_much);
+  EXPECT_LE(entries, 20'000);
+  std::tie(refusal, entries) = EndlessJson(
+      images, [&](int64_t i) { return image(i, std::string(4000, 'a')); }, kRoom);
+  EXPECT_THAT(refusal, too_much);
+  EXPECT_LE(entries, 400) << "names count";
+  std::tie(refusal, entries) = EndlessJson(objects, object, kRoom);
+  EXPECT_THAT(refusal, too_much);
+  EXPECT_LE(entries, 20'000);
+  std::tie(refusal, entries) = EndlessJson(
+      R"({"categories":[)",
+      [&](int64_t i) { return R"({"id":)" + std::to_string(i) + R"(,"name":"x"},)"; }, kRoom);
+  EXPECT_THAT(refusal, too_much);
+  EXPECT_LE(entries, 20'000);
 }
 
 TEST(CocoAnnotationsTest, ErrorsOfTheSourceAreTheResult) {

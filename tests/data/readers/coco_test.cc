@@ -187,6 +187,12 @@ TEST_F(CocoTest, AJsonThatAnArchiveHasTwiceIsRefused) {
   EXPECT_THAT(Refusal(), HasSubstr("objects.tar/objects.json: occurs more than once in the "));
 }
 
+TEST_F(CocoTest, AnnotationsThatDoNotFitIntoTheRoomAreRefused) {
+  request_.room = 500;
+  EXPECT_THAT(Refusal(),
+              AllOf(HasSubstr("objects.json: "), HasSubstr("would exceed 500 B of memory")));
+}
+
 TEST_F(CocoTest, ALimitKeepsTheFirstImagesAndAListSelectsClasses) {
   request_.limit = 2;
   EXPECT_EQ(Opened()->size(), 2);
@@ -212,7 +218,7 @@ TEST_F(CocoTest, IdsThatDoNotFitAreRefused) {
               HasSubstr("annotations[0].category_id = 3"));
   EXPECT_THAT(refusal_of(images + R"("categories":[{"id":1,"name":"a"},{"id":1,"name":"b"}],)"
                                   R"("annotations":[]})"),
-              HasSubstr("two categories have the id 1"));
+              HasSubstr("categories[1].id is 1, as of another category"));
   EXPECT_THAT(refusal_of(R"({"images":[],"categories":[],"annotations":[]})"),
               HasSubstr("lists no images"));
 }

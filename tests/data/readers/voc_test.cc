@@ -133,7 +133,7 @@ TEST_F(VocTest, AFolderAndEveryKindOfArchiveAreTheSameSet) {
     }
   }
   ReaderRequest small = Request("set.tar.gz");
-  small.room = 10;
+  small.room = 3000;  // for the annotations, not for the images
   EXPECT_THAT(Refusal(small), AllOf(HasSubstr("set.tar.gz"), HasSubstr("unpack")));
 }
 
@@ -338,6 +338,18 @@ TEST_F(VocTest, AFileThatAnArchiveHasTwiceIsRefused) {
                         HasSubstr("create the archive again")));
     }
   }
+}
+
+TEST_F(VocTest, AnnotationsThatDoNotFitIntoTheRoomAreRefused) {
+  const auto too_much = HasSubstr(": its annotations would exceed 100 B of memory");
+  Write("listed", kDogs);
+  ReaderRequest request = Request("listed");
+  request.room = 100;
+  EXPECT_THAT(Refusal(request), AllOf(HasSubstr("listed/ImageSets/Main/trainval.txt"), too_much));
+  Write("all", kDogs, "");
+  request = Request("all");
+  request.room = 100;
+  EXPECT_THAT(Refusal(request), AllOf(HasSubstr(scratch_ / "all"), too_much));
 }
 
 TEST_F(VocTest, AListOfClassesNumbersThemAndLeavesOutOthers) {
