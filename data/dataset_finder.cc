@@ -34,6 +34,7 @@ constexpr int64_t kMostCountedClasses = 100;  // labels above are numbers
 constexpr uint64_t kLongestMap = uint64_t{4} << 30;
 constexpr std::string_view kArchiveMark = "@/";
 constexpr size_t kNamedFolders = 8;  // in a message
+constexpr int kMostFoldersAround = 16;
 constexpr char kNoTable[] = "a CSV file is not taken: ";
 constexpr char kForms[] =
     "folders of images (.jpg, .png), one per class, also in a .zip or .tar; Pascal VOC's layout; "
@@ -153,20 +154,58 @@ Result<FoundDataset> FindVoc(const std::string& path, const std::string& directo
   return found;
 }
 
-// A folder, perhaps in an archive, that holds folders of classes, or two such sets.
-Result<FoundDataset> FindImages(const std::string& path, const std::string& directory,
-                                const std::string& name) {
-  KUMO_ASSIGN_OR_RETURN(ImageContainer container, FindContainer(path));
-  KUMO_ASSIGN_OR_RETURN(const ImageListing listing, ListImages(container));
-  if (const auto sets = VocSetsIn(listing)) return FindVoc(path, directory, name, *sets);
-  KUMO_ASSIGN_OR_RETURN(auto masked, FindMasks(path, directory, name, listing));
-  if (masked) return *std::move(masked);
-  std::vector<std::string> files = listing.images;
-  // The first two folders of each path.
+// The first folders of the files' paths.
+std::set<std::string> TopFolders(const std::vector<std::string>& files) {
   std::set<std::string> tops;
   for (const std::string& file : files) {
     if (const size_t slash = file.find('/'); slash != file.npos) tops.insert(file.substr(0, slash));
   }
+  return tops;
+}
+
+// The single folder around folders of images, as archives often have; none if there is another
+// layout, or if the folder is a set by its name.
+std::optional<std::string> FolderAround(const std::vector<std::string>& images) {
+  const std::set<std::string> tops = TopFolders(images);
+  if (tops.size() != 1 || PartIn(*tops.begin()) == NamedPart::kTraining) return std::nullopt;
+  const bool deeper = std::ranges::any_of(
+      images, [](const std::string& file) { return std::ranges::count(file, '/') > 1; });
+  return deeper ? std::optional(*tops.begin()) : std::nullopt;
+}
+
+// The files below a folder, by their paths from there.
+std::vector<std::string> FilesBelow(const std::string& folder, std::vector<std::string> files) {
+  const std::string start = folder + "/";
+  std::erase_if(files, [&](const std::string& file) { return !file.starts_with(start); });
+  for (std::string& file : files) file.erase(0, start.size());
+  return files;
+}
+
+// A folder, perhaps in an archive, that holds folders of classes, or two such sets.
+Result<FoundDataset> FindImages(std::string path, const std::string& directory, std::string name) {
+  const std::string whole = path;
+  KUMO_ASSIGN_OR_RETURN(ImageContainer container, FindContainer(path));
+  KUMO_ASSIGN_OR_RETURN(ImageListing listing, ListImages(container));
+  for (int around = 0;; ++around) {
+    if (const auto sets = VocSetsIn(listing)) return FindVoc(path, directory, name, *sets);
+    KUMO_ASSIGN_OR_RETURN(auto masked, FindMasks(path, directory, name, listing));
+    if (masked) return *std::move(masked);
+    const std::optional<std::string> folder = FolderAround(listing.images);
+    if (!folder) break;
+    if (around == kMostFoldersAround) {
+      return InvalidArgument(whole + ": its images lie below more than " +
+                             std::to_string(kMostFoldersAround) +
+                             " folders, one in the other; name the folder that holds the folders "
+                             "of the classes");
+    }
+    path = JoinPath(path, *folder);
+    name = JoinPath(name, *folder);
+    listing.images = FilesBelow(*folder, std::move(listing.images));
+    listing.others = FilesBelow(*folder, std::move(listing.others));
+  }
+  KUMO_ASSIGN_OR_RETURN(container, FindContainer(path));
+  std::vector<std::string> files = std::move(listing.images);
+  const std::set<std::string> tops = TopFolders(files);
   FoundDataset found;
   found.data.reader = DataReader::kImageFolder;
   found.data.directory = directory;
@@ -177,26 +216,13 @@ Result<FoundDataset> FindImages(const std::string& path, const std::string& dire
     if (PartIn(top) == NamedPart::kTraining && train.empty()) train = top;
     if (PartIn(top) == NamedPart::kValidation && validation.empty()) validation = top;
   }
-  // A single folder around the classes, as archives often have.
-  if (train.empty() && tops.size() == 1 && std::ranges::any_of(files, [](const std::string& f) {
-        return std::ranges::count(f, '/') > 1;
-      })) {
-    return FindImages(JoinPath(path, *tops.begin()), directory, JoinPath(name, *tops.begin()));
-  }
   if (!train.empty()) {
     found.data.train_images = JoinPath(name, train);
     if (!validation.empty()) found.data.validation_images = JoinPath(name, validation);
-    std::erase_if(files, [&](const std::string& file) { return !file.starts_with(train + "/"); });
-    container.inside.clear();
+    files = FilesBelow(train, std::move(files));
     KUMO_ASSIGN_OR_RETURN(container, FindContainer(JoinPath(path, train)));
-    for (std::string& file : files) file = file.substr(train.size() + 1);
   }
-  std::set<std::string> classes;
-  for (const std::string& file : files) {
-    if (const size_t slash = file.find('/'); slash != file.npos) {
-      classes.insert(file.substr(0, slash));
-    }
-  }
+  const std::set<std::string> classes = TopFolders(files);
   if (classes.size() < 2) {
     return InvalidArgument(container.Name("") +
                            ": has images of one class only; put the images of each class into a "

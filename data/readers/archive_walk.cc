@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kBlockBytes = 256 << 10;  // per read of an archive
 constexpr size_t kTarRecord = 512;
+constexpr size_t kLongestPath = 4095;  // bytes, as a path on Linux (PATH_MAX)
 
 // libarchive converts names that a zip marks as UTF-8 to the thread's locale, and drops a name that
 // this locale lacks; therefore it sees a locale of UTF-8. Tar archives keep the locale C, in which
@@ -172,6 +173,11 @@ Result<std::string> ArchiveWalk::Name() const {
   std::string_view name = stored;
   while (name.starts_with("./")) name.remove_prefix(2);
   while (name.ends_with('/')) name.remove_suffix(1);
+  if (name.size() > kLongestPath) {
+    return InvalidArgument(path_ + ": the name of entry " + std::to_string(entries_) + " has " +
+                           std::to_string(name.size()) + " bytes, but a path has at most " +
+                           std::to_string(kLongestPath));
+  }
   return std::string(name);
 }
 

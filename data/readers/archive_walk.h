@@ -3,7 +3,7 @@
 //
 // Names are bytes, independent of the process's locale: UTF-8 if the archive marks them as UTF-8,
 // otherwise as they are stored. In a zip, names that are marked as UTF-8 are brought to Unicode's
-// normalisation form C. An entry whose name cannot be read is an error.
+// normalisation form C. An entry whose name cannot be read, or is longer than a path, is an error.
 //
 // Owned and used by one thread.
 #pragma once
@@ -53,7 +53,7 @@ class ArchiveWalk {
   static Result<ArchiveWalk> Open(const std::string& path);
 
   // The next entry; none at the end. DataLoss if the archive is damaged or truncated;
-  // InvalidArgument if a name cannot be read.
+  // InvalidArgument if a name cannot be read or has more than 4095 bytes.
   Result<std::optional<ArchiveEntry>> Next();
 
   // The content of the file that Next() returned, valid until the next call. InvalidArgument if it

@@ -88,6 +88,30 @@ TEST_F(DatasetFinderTest, FoldersOfClassesAreFoundWithOrWithoutAValidationSet) {
   EXPECT_EQ(Find("set.zip").train_images, "set.zip/photos");
 }
 
+TEST_F(DatasetFinderTest, FoldersAroundTheClassesAreEnteredUpToALimit) {
+  const test::NamedFiles files = test::ClassFolders(6, 2, {3, 16, 12});
+  const auto pack = [&](int levels) {
+    std::string around;
+    for (int i = 0; i < levels; ++i) around += "a/";
+    WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kZip, Below(around, files)));
+    return around;
+  };
+  const std::string around = pack(16);
+  EXPECT_EQ(Find("set.zip").train_images, "set.zip/" + around.substr(0, around.size() - 1));
+  pack(17);
+  EXPECT_THAT(Refusal("set.zip"), AllOf(HasSubstr("set.zip: "), HasSubstr("more than 16 folders"),
+                                        HasSubstr("name the folder")));
+  pack(1000);
+  EXPECT_THAT(Refusal("set.zip"), HasSubstr("more than 16 folders"));
+  // Also around a layout, and around images and masks.
+  WriteFile(scratch_ / "voc.zip",
+            test::Archive(test::Pack::kZip, test::VocLayout("a/b/",
+                                                            {{"1", {{"dog", {1, 1, 9, 9}}}},
+                                                             {"2", {{"dog", {1, 1, 9, 9}}}}},
+                                                            "trainval")));
+  EXPECT_EQ(Find("voc.zip").train_images, "voc.zip:trainval");
+}
+
 TEST_F(DatasetFinderTest, ImagesOfDifferentSizesComeToOne) {
   test::NamedFiles files;
   for (int i = 0; i < 8; ++i) {

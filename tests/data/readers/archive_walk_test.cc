@@ -157,5 +157,12 @@ TEST_F(ArchiveWalkTest, DamagedBytesAreReadToAnEnd) {
   }
 }
 
+TEST_F(ArchiveWalkTest, ANameThatNoSystemTakesIsRefused) {
+  EXPECT_TRUE(ReadAll(test::Archive(Pack::kZip, {{std::string(4095, 'a'), Bytes{7}}})).ok());
+  const Status refused = ReadAll(test::Archive(Pack::kZip, {{std::string(4096, 'a'), Bytes{7}}}));
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("the name of entry 1 has 4096 bytes, but a path has"));
+}
+
 }  // namespace
 }  // namespace kumo
