@@ -55,6 +55,10 @@ inline constexpr float kSizeVariance = 0.2f;
 // Value of MatchBoxes: a default box without object.
 inline constexpr int32_t kNoObject = -1;
 
+// Objects of an image that a detector's loss matches, the first ones: their number bounds the work
+// of MatchBoxes.
+inline constexpr int32_t kMostMatchedObjects = 4096;
+
 // The object of each default box. First the pairs of an object and a default box of the largest
 // overlap, greedily, each object and each default box once, until the overlap is 1e-6 or less; then
 // for each default box left over the object of the largest overlap, if that is at least

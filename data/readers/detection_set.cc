@@ -10,6 +10,7 @@
 #include <glog/logging.h>
 
 #include "common/base/text.h"
+#include "common/detection/boxes.h"
 #include "data/readers/class_list.h"
 #include "data/readers/image_loader.h"
 #include "data/readers/image_set.h"
@@ -51,9 +52,11 @@ enum class Oddity {
   kOutside,
   kClipped,
   kWithoutObjects,
+  kManyObjects,
   kOtherSize,
   kStoredSize,
 };
+static_assert(kMostMatchedObjects == 4096, "as the text below says");
 // By Oddity: one case, several, and what is done.
 struct OddityText {
   const char* one;
@@ -67,6 +70,9 @@ constexpr OddityText kOddities[] = {
     {"box lies", "boxes lie", "outside the image: dropped"},
     {"box lies", "boxes lie", "partly outside the image: clipped"},
     {"image has", "images have", "no objects: kept"},
+    {"image has", "images have",
+     "more than 4096 objects: kept, but the loss multibox matches the first 4096 only, while mean "
+     "average precision counts all; cut the images into tiles"},
     {"image has", "images have", "another size than annotated: the image's size counts"},
     {"image was", "images were",
      "annotated in the size before EXIF's orientation turns it: boxes count in the upright image; "
@@ -262,6 +268,7 @@ class Judge {
     if (objects == 0 && !judged_.damaged.contains(number)) {
       oddities_.Add(Oddity::kWithoutObjects, where);
     }
+    if (objects > kMostMatchedObjects) oddities_.Add(Oddity::kManyObjects, where);
     judged_.capacity = std::max(judged_.capacity, objects);
     judged_.sizes.push_back(size);
     judged_.begins.push_back(before + objects);

@@ -28,7 +28,7 @@ struct MultiboxSpec {
   static constexpr int kFirstPrecisionSum = 4;
   static constexpr int kPrecisions = 3;
   static constexpr int kCoordinates = 4;  // of a box
-  static constexpr int kMostObjects = 4096;
+  static constexpr int kMostObjects = kMostMatchedObjects;
   static constexpr int kMostMaps = 16;
 
   int64_t classes = 1;  // of objects

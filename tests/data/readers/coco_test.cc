@@ -187,6 +187,19 @@ TEST_F(CocoTest, AJsonThatAnArchiveHasTwiceIsRefused) {
   EXPECT_THAT(Refusal(), HasSubstr("objects.tar/objects.json: occurs more than once in the "));
 }
 
+TEST_F(CocoTest, MoreObjectsThanALossMatchesAreNoted) {
+  std::vector<CocoEntry> entries = kLetters;
+  entries[1].objects.assign(4096, {0, {1, 1, 5, 5}});
+  Write(entries);
+  const auto note = HasSubstr("1 image has more than 4096 objects");
+  EXPECT_THAT(Opened()->notes().Lines(), Not(Contains(note)));
+  entries[1].objects.push_back({0, {1, 1, 5, 5}});
+  Write(entries);
+  const auto set = Opened();
+  EXPECT_THAT(set->notes().Lines(), Contains(AllOf(note, HasSubstr("train/two.png"))));
+  EXPECT_EQ(test::DetectionsIn(*set)[1].boxes.size(), 4097) << "all are kept";
+}
+
 TEST_F(CocoTest, AnnotationsThatDoNotFitIntoTheRoomAreRefused) {
   request_.room = 500;
   EXPECT_THAT(Refusal(),
