@@ -213,8 +213,9 @@ Status Net::CheckProbabilities(const Field& field, std::span<const std::byte> by
 }
 
 Status Net::CheckIntegers(const Field& field, std::span<const std::byte> bytes,
-                          std::span<const int32_t> counts, int64_t below, int64_t ignored,
+                          std::span<const int32_t> counts, int64_t below, const Target* target,
                           const std::string& what) const {
+  const int64_t ignored = target == nullptr ? -1 : target->ignored;
   const int64_t per_sample = field.numbers();
   const int64_t of_entry = field.list ? per_sample / field.extents[0] : per_sample;
   const int64_t samples = std::ssize(bytes) / (per_sample * static_cast<int64_t>(sizeof(int32_t)));
@@ -224,9 +225,20 @@ Status Net::CheckIntegers(const Field& field, std::span<const std::byte> bytes,
       int32_t number = 0;
       std::memcpy(&number, bytes.data() + (n * per_sample + i) * sizeof(number), sizeof(number));
       if (number >= 0 && (number < below || number == ignored)) continue;
-      return InvalidArgument(field.name + " " + std::to_string(number) + " of sample " +
-                             std::to_string(n) + " of the minibatch is outside the " +
-                             std::to_string(below) + " " + what + " of network " + graph_.name);
+      std::string message = field.name + " " + std::to_string(number) + " of sample " +
+                            std::to_string(n) + " of the minibatch is outside the " +
+                            std::to_string(below) + " " + what + " of network " + graph_.name;
+      const bool of_pixel = target != nullptr && !target->extents.empty();
+      const LossNode* const loss = of_pixel && number == kIgnoredClass
+                                       ? graph_.FindLossWithout(field.name, number)
+                                       : nullptr;
+      if (loss != nullptr) {
+        message +=
+            "; if it marks pixels of no class, as the borders in masks of Pascal VOC, write " +
+            std::string(loss->kind) + " { ignored_label: " + std::to_string(number) +
+            " } in layer " + loss->name;
+      }
+      return InvalidArgument(std::move(message));
     }
   }
   return OkStatus();
@@ -261,7 +273,7 @@ Result<std::span<const std::byte>> Net::CheckedField(const SampleBatch& batch, s
   if (target == nullptr) {
     const int64_t vocabulary = graph_.values[t].vocabulary;
     if (vocabulary > 0) {
-      KUMO_RETURN_IF_ERROR(CheckIntegers(field, bytes, counts, vocabulary, -1, "words"));
+      KUMO_RETURN_IF_ERROR(CheckIntegers(field, bytes, counts, vocabulary, nullptr, "words"));
     }
     return bytes;
   }
@@ -280,8 +292,7 @@ Result<std::span<const std::byte>> Net::CheckedField(const SampleBatch& batch, s
         CheckProbabilities(field, bytes, "field \"" + field.name + "\" is of numbers from 0 to 1"));
   }
   if (target->classes > 0) {
-    KUMO_RETURN_IF_ERROR(
-        CheckIntegers(field, bytes, counts, target->classes, target->ignored, "classes"));
+    KUMO_RETURN_IF_ERROR(CheckIntegers(field, bytes, counts, target->classes, target, "classes"));
   }
   return bytes;
 }

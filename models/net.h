@@ -37,6 +37,7 @@ class Net {
   static Result<std::unique_ptr<Net>> Make(const model::Network& network, int max_batch,
                                            Backend* backend);
 
+  const Graph& graph() const { return graph_; }  // as the file has it
   const std::string& name() const { return graph_.name; }
   // Shape of the first input.
   const Shape& input() const { return graph_.values[0].shape; }
@@ -128,8 +129,9 @@ class Net {
   Result<Taken> Take(const Fields& fields, const Field& wanted, const Target* target) const;
   Status CheckProbabilities(const Field& field, std::span<const std::byte> bytes,
                             const std::string& what) const;
+  // target: null for an input.
   Status CheckIntegers(const Field& field, std::span<const std::byte> bytes,
-                       std::span<const int32_t> counts, int64_t below, int64_t ignored,
+                       std::span<const int32_t> counts, int64_t below, const Target* target,
                        const std::string& what) const;
   // The minibatch's field t of taken_, checked; bytes of classes become integers in widened_.
   Result<std::span<const std::byte>> CheckedField(const SampleBatch& batch, size_t t);

@@ -39,6 +39,18 @@ bool Graph::trains(const Node& node) const {
                              [&](int parameter) { return parameters[parameter].tensor.trained(); });
 }
 
+const LossNode* Graph::FindLossWithout(const std::string& field, int64_t label) const {
+  const auto refuses = [&](int number) {
+    const Target& target = targets[number];
+    // Losses of classes at positions, which take shares too, have the field ignored_label.
+    return target.field == field && target.shares && label >= target.classes &&
+           label != target.ignored;
+  };
+  const auto loss = std::ranges::find_if(
+      losses, [&](const LossNode& one) { return std::ranges::any_of(one.targets, refuses); });
+  return loss == losses.end() ? nullptr : &*loss;
+}
+
 int Graph::AddValue(const Shape& shape) {
   values.push_back({shape});
   return static_cast<int>(values.size()) - 1;

@@ -98,6 +98,9 @@ struct Graph {
   const LossNode& loss() const { return losses.back(); }
   // The first target of the last loss.
   const Target& target() const { return targets[loss().targets[0]]; }
+  // The first loss that takes the field as classes, could ignore the number `label`, which is none
+  // of its classes, and does not; null if there is none.
+  const LossNode* FindLossWithout(const std::string& field, int64_t label) const;
   // Whether the value is the scores of target()'s classes, and not one of several inputs.
   bool IsScores(int value) const {
     return target().classes > 0 && loss().inputs == std::vector<int>{value};

@@ -17,7 +17,9 @@
 namespace kumo {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 // A network that has been asked about classes may be asked about shares, and again about classes.
 TEST(NetTargetsTest, SharesThatAreAllOfOneClassAreThatClass) {
@@ -136,7 +138,12 @@ TEST(NetTargetsTest, BytesAreTakenAsClasses) {
   bytes[4] = 3;
   const std::span<const std::byte> values[] = {std::as_bytes(std::span(image)),
                                                std::as_bytes(std::span(bytes))};
-  EXPECT_THAT(net.net->Load({1, values}).message(), HasSubstr("outside the 3 classes"));
+  EXPECT_THAT(net.net->Load({1, values}).message(),
+              AllOf(HasSubstr("outside the 3 classes"), Not(HasSubstr("ignored_label"))));
+  bytes[4] = 255;
+  EXPECT_THAT(net.net->Load({1, values}).message(),
+              AllOf(HasSubstr("mask 255 of sample 0 of the minibatch is outside the 3 classes"),
+                    HasSubstr("write softmax_cross_entropy { ignored_label: 255 } in layer loss")));
 }
 
 // Numbers as labels, on every way in and out.

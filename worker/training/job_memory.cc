@@ -204,6 +204,8 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
                               int servers) {
   KUMO_ASSIGN_OR_RETURN(const Graph plan, PlanNetwork(network));
   KUMO_ASSIGN_OR_RETURN(const ExtentsOfDatasets data, MeasureDatasets(experiment.data));
+  KUMO_RETURN_IF_ERROR(CheckPaddedMasks(experiment.data, data.train.fields, plan)
+                           .WithContext(experiment.network.file));
   KUMO_ASSIGN_OR_RETURN(
       const MinibatchRooms rooms,
       MinibatchRooms::Of(experiment, data.train.samples, data.validation.samples));

@@ -23,6 +23,8 @@ Status ConnectData(const Experiment& experiment, const OpenedJob& job) {
   KUMO_RETURN_IF_ERROR(
       BindInputs(experiment.data.reader, job.datasets.fields(), job.datasets.pixels, job.net.get())
           .WithContext(file + ", " + data.name()));
+  KUMO_RETURN_IF_ERROR(
+      CheckPaddedMasks(experiment.data, job.datasets.fields(), job.net->graph()).WithContext(file));
   const std::string outputs = std::to_string(job.net->classes());
   const std::string classes = std::to_string(data.classes());
   const std::string layer = "layer " + job.net->scores_layer();
@@ -135,6 +137,22 @@ Result<std::string> NoteOfSharedImages(const Datasets& data) {
   KUMO_ASSIGN_OR_RETURN(const DataSummary train, Summarise(*data.train));
   KUMO_ASSIGN_OR_RETURN(const DataSummary validation, Summarise(*data.validation));
   return ImagesInBoth(train, validation).Note(data.validation->size());
+}
+
+Status CheckPaddedMasks(const Experiment::Data& data, const Fields& fields, const Graph& graph) {
+  const bool crops = data.crop_pad > 0, expands = data.expand > 1;
+  if (!crops && !expands) return OkStatus();
+  for (const Field& field : fields) {
+    if (field.kind != FieldKind::kMask) continue;
+    const LossNode* const loss = graph.FindLossWithout(field.name, kIgnoredClass);
+    if (loss == nullptr) continue;
+    const std::string label = std::to_string(kIgnoredClass);
+    return FailedPrecondition(
+        std::string(crops ? "data.crop_pad" : "data.expand") + " gives field \"" + field.name +
+        "\" pixels of no class (" + label + ") outside the picture, but layer " + loss->name +
+        " does not ignore them; write " + loss->kind + " { ignored_label: " + label + " } there");
+  }
+  return OkStatus();
 }
 
 Status BindInputs(DataReader reader, const Fields& fields, const PixelFormula& pixels, Net* net) {

@@ -43,6 +43,10 @@ Result<OpenedJob> OpenJob(const Experiment& experiment);
 // is not in memory: kumo check --data reads it. The errors of Dataset::Read.
 Result<std::string> NoteOfSharedImages(const Datasets& data);
 
+// FailedPrecondition, without the network's file, if transforms of the settings give masks among
+// the fields pixels of no class (kIgnoredClass), and a loss does not ignore them.
+Status CheckPaddedMasks(const Experiment::Data& data, const Fields& fields, const Graph& graph);
+
 // Binds the fields of the samples to the network's inputs (Net::Connect). The errors of
 // Net::Connect; if samples have another shape than the network's input, the message names the input
 // to write into the network file, and the setting that makes samples fit if there is one.

@@ -1,5 +1,7 @@
 
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
@@ -7,7 +9,10 @@
 
 #include "data/content_hash.h"
 #include "models/backend/cpu/cpu_backend.h"
+#include "tests/data/image_bytes.h"
+#include "tests/data/test_files.h"
 #include "tests/worker/training/trainer_harness.h"
+#include "worker/training/job_memory.h"
 #include "worker/training/opened_job.h"
 
 namespace kumo {
@@ -90,6 +95,55 @@ TEST_F(OpenedJobTest, WhatIsNotThereIsNamed) {
   e = Block();
   e.schedule.warmup = e.job.epochs;
   EXPECT_THAT(OpenJob(e).status().message(), HasSubstr("schedule.warmup"));
+}
+
+// Images and masks of 3 classes, of 8 x 8 pixels.
+TEST_F(OpenedJobTest, MasksThatAreFilledUpNeedALossThatIgnoresTheFilling) {
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = std::to_string(i) + ".png";
+    test::WriteFile(folder_ + "/images/" + name,
+                    test::Png({3, 8, 8}, test::ImagePixels(i, {3, 8, 8})));
+    test::WriteFile(folder_ + "/masks/" + name, test::MaskPng(8, 8, test::Labels(64, 3)));
+  }
+  Experiment e = Block();
+  e.data.reader = DataReader::kMasks;
+  e.data.train_images = "images";
+  e.data.train_labels = "masks";
+  e.data.validation_images = "";
+  e.data.classes = 3;
+  const auto write = [&](const std::string& fields) {
+    e.network.file = WriteNetwork("masks.pbtxt", R"(
+      name: "masks"
+      input { channels: 3 height: 8 width: 8 }
+      layers { name: "scores" convolution { outputs: 3 kernel: 1 } }
+      layers { name: "loss" targets: "mask" softmax_cross_entropy { )" +
+                                                     fields + " } }");
+  };
+  const auto refusals_of = [&] {
+    return std::pair(OpenJob(e).status(), MemoryOfJob(e, 1).status());
+  };
+  write("");
+  auto [opened, checked] = refusals_of();
+  EXPECT_TRUE(opened.ok()) << opened.message();
+  EXPECT_TRUE(checked.ok()) << checked.message();
+  e.data.crop_pad = 2;
+  std::tie(opened, checked) = refusals_of();
+  EXPECT_EQ(opened.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(opened.message(),
+              AllOf(HasSubstr("masks.pbtxt"), HasSubstr("data.crop_pad gives field \"mask\""),
+                    HasSubstr("write softmax_cross_entropy { ignored_label: 255 }")));
+  EXPECT_EQ(checked.message(), opened.message());
+  write("ignored_label: 0");
+  EXPECT_THAT(OpenJob(e).status().message(), HasSubstr("layer loss does not ignore them"));
+  write("ignored_label: 255");
+  std::tie(opened, checked) = refusals_of();
+  EXPECT_TRUE(opened.ok()) << opened.message();
+  EXPECT_TRUE(checked.ok()) << checked.message();
+  write("");
+  e.data.crop_pad = 0;
+  e.data.image_size = "3x8x8";
+  e.data.expand = 2;
+  EXPECT_THAT(OpenJob(e).status().message(), HasSubstr("data.expand gives field \"mask\""));
 }
 
 }  // namespace
