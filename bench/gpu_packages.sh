@@ -65,5 +65,6 @@ kumo_package_flags() {
   local link="-Wl,--disable-new-dtags -Wl,-rpath,$libraries -Wl,-rpath-link,$libraries"
   printf '%s\n' "-DCMAKE_PREFIX_PATH=$1/usr" "-DCMAKE_EXE_LINKER_FLAGS=$link" \
     "-DCMAKE_MAKE_PROGRAM=$1/usr/bin/ninja" "-DPKG_CONFIG_EXECUTABLE=$1/usr/bin/pkgconf" \
-    "-DProtobuf_PROTOC_EXECUTABLE=$1/usr/bin/protoc"
+    "-DProtobuf_PROTOC_EXECUTABLE=$1/usr/bin/protoc" \
+    "-DKUMO_CHART_JS=$1/usr/share/javascript/chart.js/chart.min.js"
 }
