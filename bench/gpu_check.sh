@@ -6,6 +6,7 @@
 # CMake, a C++20 compiler and, for the comparisons, a python3 with PyTorch.
 #
 #   bench/gpu_check.sh BUNDLE [BUILD]     BUNDLE: the folder of packages; BUILD: default build/gpu
+#   bench/gpu_check.sh --list             prints the targets and the tests' filters, and does nothing
 #
 # KUMO_DATA: a folder with MNIST, for the training to .99 (skipped without). KUMO_TORCH_PYTHON: the
 # Python with PyTorch (python3). KUMO_COMMIT: the commit of the sources if there is no git repository.
@@ -13,7 +14,25 @@
 # KUMO_CHECK_STEPS: only these steps, names with blanks between them. KUMO_CHECK_DEVICE=cpu tries the
 # script itself without a GPU: trainings and measurements run on the CPU.
 set -euo pipefail
-{ [ $# = 1 ] || [ $# = 2 ]; } && [ "$1" != --help ] || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 64; }
+{ [ $# = 1 ] || [ $# = 2 ]; } && [ "$1" != --help ] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 64; }
+
+tests=(layer_test cuda_backend_test input_loader_test cuda_training_test gradient_clipping_test
+       weight_step_test)
+targets=("${tests[@]}" train_speed device_codecs kumo kumo-server kumo-worker kumo-data
+         kumo_backend_cuda_module)
+# Each launch is slow under compute-sanitizer: the tests of the kernels, and the layers against their
+# reference. A line: step, limit in seconds, test, filter.
+memchecks=(
+  "memcheck 75 cuda_backend_test CudaBackendTest.*-*MoreMemory*"
+  "memcheck_inputs 60 input_loader_test *InputLoaderTest*/cuda:CudaInputLoader.*"
+  "memcheck_net 75 cuda_training_test *OfEveryLayer*:*NarrowNumbers*"
+  "memcheck_layers 75 layer_test *AgreesWithThePlainReference*"
+)
+if [ "$1" = --list ]; then  # for tests/models/gpu_check_test.py
+  printf 'target %s\n' "${targets[@]}"
+  printf 'memcheck %s\n' "${memchecks[@]}"
+  exit
+fi
 bundle=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 source bench/gpu_packages.sh
@@ -51,6 +70,10 @@ step() {
   if [ "$code" != 0 ]; then
     note "$name" FAILED $((SECONDS - start)) "$remark"
     tail -n 30 "$check/$name.log"
+    return 1
+  fi
+  if grep -q '^\[==========\] 0 tests ' "$check/$name.log"; then
+    note "$name" FAILED $((SECONDS - start)) "no test has a name that its filter matches"
     return 1
   fi
   # With a GPU, a skipped test is a failure.
@@ -107,9 +130,6 @@ fi
 
 # --- Build
 
-tests=(layer_test cuda_backend_test cuda_inputs_test cuda_training_test gradient_clipping_test)
-targets=("${tests[@]}" train_speed device_codecs kumo kumo-server kumo-worker kumo-data
-         kumo_backend_cuda_module)
 build_all() {
   packages=$build/packages
   export -f kumo_machine_library kumo_unpack
@@ -135,22 +155,18 @@ for test in "${tests[@]}"; do
   step "$test" 120 "$build/bin/$test" --gtest_brief=1 || failed=1
 done
 sanitizer=$(command -v compute-sanitizer || true)
-# Each launch is slow under it: the tests of the kernels, and the layers against their reference. Calls
-# that fail are the backend's own to report; what libraries try and do without is no error.
+# Calls that fail are the backend's own to report; what libraries try and do without is no error.
 memcheck=(--tool memcheck --report-api-errors no --error-exitcode 1)
 if [ -z "$gpu" ]; then
   note memcheck skipped 0 "no GPU"
 elif [ -z "$sanitizer" ]; then
   note memcheck skipped 0 "no compute-sanitizer"
 else
-  step memcheck 75 "$sanitizer" "${memcheck[@]}" "$build/bin/cuda_backend_test" \
-    --gtest_brief=1 --gtest_filter='CudaBackendTest.*-*MoreMemory*' || failed=1
-  step memcheck_inputs 60 "$sanitizer" "${memcheck[@]}" "$build/bin/cuda_inputs_test" \
-    --gtest_brief=1 --gtest_filter='CudaInputsTest.*' || failed=1
-  step memcheck_net 75 "$sanitizer" "${memcheck[@]}" "$build/bin/cuda_training_test" \
-    --gtest_brief=1 --gtest_filter='*OfEveryLayer*:*NarrowNumbers*' || failed=1
-  step memcheck_layers 75 "$sanitizer" "${memcheck[@]}" "$build/bin/layer_test" --gtest_brief=1 \
-    --gtest_filter='*AgreesWithThePlainReference*' || failed=1
+  for line in "${memchecks[@]}"; do
+    read -r name limit test filter <<<"$line"
+    step "$name" "$limit" "$sanitizer" "${memcheck[@]}" "$build/bin/$test" --gtest_brief=1 \
+      --gtest_filter="$filter" || failed=1
+  done
 fi
 
 # --- Measurements, the shortest first
