@@ -49,6 +49,8 @@ Settings FromEnvironment() {
       settings.fault_at = number;
     } else if (key == "devices") {
       settings.devices = static_cast<int>(number);
+    } else if (key == "compute_capability") {
+      settings.compute_capability = static_cast<int>(number);
     } else {
       LOG(FATAL) << "KUMO_SIMULATED_GPU has no setting '" << key << "'";
     }

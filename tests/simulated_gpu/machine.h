@@ -80,6 +80,7 @@ class Machine {
 
   int devices() const { return settings_.devices; }
   size_t memory_bytes() const { return settings_.memory_bytes; }
+  int compute_capability() const { return settings_.compute_capability; }
 
   // --- Failures
   // What every call answers since a piece of work has failed.

@@ -186,7 +186,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     properties->multiProcessorCount = 2;  // kernels of few threads
     properties->warpSize = 32;
     properties->maxThreadsPerBlock = 1024;
-    properties->major = 8;
+    properties->major = machine.compute_capability() / 10;
+    properties->minor = machine.compute_capability() % 10;
     return cudaSuccess;
   });
 }

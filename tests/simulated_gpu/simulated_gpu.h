@@ -25,6 +25,7 @@ struct Settings {
   int devices = 1;
   size_t memory_bytes = size_t{128} << 20;  // of each device
   int64_t fault_at = 0;                     // as FaultAtWork; 0: never
+  int compute_capability = 80;              // ten times the number; bf16 begins with 80
 };
 
 enum class Api { kRuntime, kCudnn, kCublasLt };

@@ -22,6 +22,7 @@
 #include "models/network.h"
 #include "tests/data/pixel_reference.h"
 #include "tests/models/gpu_under_test.h"
+#include "tests/models/narrow_precisions.h"
 
 namespace kumo {
 namespace {
@@ -223,9 +224,8 @@ TEST_P(InputLoaderTest, SamplesThatDoNotFitTheNetAreRefused) {
 TEST(CudaInputLoader, InSixteenBitsInputsAreTheFormulasRoundedOnce) {
   if (!GpuIsSimulated() && !MakeCudaBackend({}).ok()) GTEST_SKIP() << "there is no GPU";
   Rng rng(4, RngPurpose::kTest);
-  const std::pair<Precision, float> precisions[] = {{Precision::kBf16, 0x1p-8f},
-                                                    {Precision::kFp16, 0x1p-11f}};
-  for (const auto& [precision, unit] : precisions) {
+  for (const Precision precision : NarrowPrecisions()) {
+    const float unit = precision == Precision::kBf16 ? 0x1p-8f : 0x1p-11f;
     const std::unique_ptr<Backend> backend = MakeCudaBackend({.precision = precision}).value();
     for (const Shape& shape : kShapes) {
       SCOPED_TRACE(shape.ToString());

@@ -15,6 +15,7 @@
 #include "common/base/rng.h"
 #include "models/losses/loss.h"
 #include "models/ops/layer.h"
+#include "tests/models/narrow_precisions.h"
 #include "tests/models/ops/layer_on_device.h"
 #include "tests/models/ops/reference.h"
 
@@ -226,9 +227,8 @@ TEST_P(LayerTest, In16BitsItDiffersByTheirRoundingAlone) {
   if (!MakeCudaBackend({}).ok()) GTEST_SKIP() << MakeCudaBackend({}).status().message();
   const LayerCase& layer_case = GetParam();
   constexpr int kBatch = 6;
-  const std::pair<Precision, double> precisions[] = {{Precision::kBf16, 0x1p-9},
-                                                     {Precision::kFp16, 0x1p-12}};
-  for (const auto& [precision, unit] : precisions) {
+  for (const Precision precision : NarrowPrecisions()) {
+    const double unit = precision == Precision::kBf16 ? 0x1p-9 : 0x1p-12;
     const auto on = [&layer_case](Precision chosen) {
       return LayerOnDevice(layer_case, {"cuda", [chosen] {
                                           return MakeCudaBackend({.precision = chosen}).value();
@@ -242,8 +242,8 @@ TEST_P(LayerTest, In16BitsItDiffersByTheirRoundingAlone) {
       for (float& v : x) v = static_cast<float>(rng.NextBelow(255)) / 64.0f - 127.0f / 64.0f;
       return x;
     };
-    const auto expect_near = [unit = unit](const std::vector<float>& found,
-                                           const std::vector<float>& expected, const char* what) {
+    const auto expect_near = [unit](const std::vector<float>& found,
+                                    const std::vector<float>& expected, const char* what) {
       ASSERT_EQ(found.size(), expected.size());
       for (size_t i = 0; i < found.size(); ++i) {
         ASSERT_NEAR(found[i], expected[i], 6 * unit * std::max(1.0, Largest(expected)))
