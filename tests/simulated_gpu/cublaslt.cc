@@ -1,5 +1,6 @@
 // cuBLASLt's matrix products. The meaning of attributes and epilogues is that of cublasLt.h.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -272,7 +273,8 @@ void Run(const Product& product, const Operands& with) {
         value += with.beta * Load(product.c.number(), with.c, product.c.at(r, c));
       }
       if (product.has_epilogue(CUBLASLT_EPILOGUE_BIAS)) value += Load(number, operation.bias, r);
-      if (product.has_epilogue(CUBLASLT_EPILOGUE_RELU)) value = std::max(value, 0.0f);
+      // The larger number: of NaN and 0 that is 0, as by a card's instruction.
+      if (product.has_epilogue(CUBLASLT_EPILOGUE_RELU)) value = std::fmax(value, 0.0f);
       Store(number, value, product.d.at(r, c), with.d);
     }
   }

@@ -126,6 +126,14 @@ TEST_F(CublasLtTest, ShapesThatDoNotFitAreRefused) {
   EXPECT_EQ(Run(a, b, d), CUBLAS_STATUS_INVALID_VALUE) << "a bias that is nowhere";
 }
 
+TEST_F(CublasLtTest, ReluOfWhatIsNoNumberIsZero) {
+  a_[0] = NAN;
+  Set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
+  ASSERT_EQ(Run(Layout(kRows, kDepth), Layout(kDepth, kColumns), Layout(kRows, kColumns)),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(d_[0], 0.0f);
+}
+
 TEST_F(CublasLtTest, AnAttributeOfAnotherSizeIsRefused) {
   const int64_t wide = CUBLAS_OP_T;
   EXPECT_EQ(

@@ -18,9 +18,7 @@ bool* BiasOf(Node* node) {
   if (auto* const convolution = node->As<ConvolutionSpec>()) {
     return convolution->pool ? nullptr : &convolution->bias;
   }
-  if (auto* const connected = node->As<FullyConnectedSpec>()) {
-    return connected->activation ? nullptr : &connected->bias;
-  }
+  if (auto* const connected = node->As<FullyConnectedSpec>()) return &connected->bias;
   return nullptr;
 }
 

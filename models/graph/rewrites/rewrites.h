@@ -17,8 +17,7 @@ void PoolBeforeActivation(Graph* graph);
 // beyond the border, and the device can do so.
 void PoolInConvolution(const std::function<bool(const ConvolutionSpec&)>& fuses, Graph* graph);
 
-// A fully connected layer or a batch normalisation applies the activation that follows it, if the
-// device can do so.
+// A batch normalisation applies the activation that follows it, if the device can do so.
 void FuseActivation(const std::function<bool(Activation)>& fuses, Graph* graph);
 
 // Adds a flattening in front of each node that reads a sample as one vector, channels before the

@@ -1,7 +1,6 @@
 // Activation functions, each written once as a formula. A NaN stays a NaN.
 #include "models/backend/cuda/elementwise.cuh"
 #include "models/backend/cuda/ops.h"
-#include "models/ops/activation/cuda.h"
 #include "models/ops/activation/op.h"
 
 namespace kumo::cuda {
@@ -84,16 +83,12 @@ cudaError_t ActivationForward(const Launch& launch, Precision precision, const A
                       [&](const auto& f) { return LaunchMap(launch, precision, f, x, n, y); });
 }
 
-}  // namespace
-
 cudaError_t ActivationBackward(const Launch& launch, Precision precision,
                                const ActivationSpec& spec, const void* from, const void* dy,
                                int64_t n, void* dx) {
   return WithFunction(
       spec, [&](const auto& f) { return LaunchMap2(launch, precision, f, from, dy, n, dx); });
 }
-
-namespace {
 
 struct ActivationArithmetic {
   static void Forward(Engine& engine, const ActivationSpec& spec, int batch, const void* x,

@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <memory>
 
-#include <glog/logging.h>
-
 #include "models/backend/cpu/matrix_product.h"
 #include "models/backend/cpu/ops.h"
 #include "models/ops/convolution/cpu.h"
@@ -75,7 +73,6 @@ Padding PaddingOf(const FullyConnectedSpec& spec) {
 }
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch) {
-  CHECK(!spec.activation) << "the CPU fuses none";
   if (spec.positions == 1) return NewOp<FullyConnected>(engine, spec);
   ConvolutionSpec per_position;
   per_position.input = {spec.inputs, spec.positions};

@@ -5,17 +5,13 @@
 //
 // With 16-bit activations the products read a 16-bit copy of weight and bias, made anew for each
 // minibatch; gradients of both come out in float32. Not every combination of types has a product
-// that also sums the bias's gradient; for the others an own kernel does. A ReLU may be part of the
-// op: in the product's epilogue in Forward, as a pass over the outputs' gradients in Backward.
+// that also sums the bias's gradient; for the others an own kernel does.
 #include <cstdint>
 #include <map>
 #include <memory>
 
-#include <glog/logging.h>
-
 #include "models/backend/cuda/matrix_product.h"
 #include "models/backend/cuda/ops.h"
-#include "models/ops/activation/cuda.h"
 
 namespace kumo::cuda {
 namespace {
@@ -38,11 +34,6 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
       : WeightedOp(spec.bias), engine_(engine), spec_(spec), type_(CudaTypeOf(engine.precision())) {
     const int rows = Rows({max_batch});
     if (spec.bias) engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf({spec.outputs}, rows)));
-    CHECK(!spec.activation || spec.activation == Activation::kRelu);
-    if (spec.activation) {
-      grad_product_ = DeviceArray<std::byte>(engine, engine.ActivationBytes({spec.outputs}, rows),
-                                             "gradients in front of a ReLU");
-    }
     if (IsMoved()) {
       moved_inputs_ = DeviceArray<float>(engine, spec.inputs * rows, "channels last");
       moved_outputs_ = DeviceArray<float>(engine, spec.outputs * rows, "channels last");
@@ -53,10 +44,9 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
   }
 
   bool reads_input() const override { return true; }
-  bool reads_output() const override { return spec_.activation.has_value(); }
   int64_t bytes() const override {
-    return narrow_weight_.bytes() + narrow_bias_.bytes() + grad_product_.bytes() +
-           moved_inputs_.bytes() + moved_outputs_.bytes();
+    return narrow_weight_.bytes() + narrow_bias_.bytes() + moved_inputs_.bytes() +
+           moved_outputs_.bytes();
   }
 
   void ForwardArray(const Pass& pass, const void* input, void* output) override {
@@ -66,15 +56,8 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
     Move({pass.batch, spec_.positions, spec_.outputs}, moved_outputs_.data(), output);
   }
 
-  void BackwardArray(const Pass& pass, const void* input, const void* output,
-                     const void* grad_output, void* grad_input) override {
-    if (spec_.activation) {
-      const ActivationSpec spec{*spec_.activation, {}};
-      KUMO_CUDA(engine_,
-                ActivationBackward(engine_.launch(), engine_.precision(), spec, output, grad_output,
-                                   spec_.outputs * Rows(pass), grad_product_.data()));
-      grad_output = grad_product_.data();
-    }
+  void BackwardArray(const Pass& pass, const void* input, const void*, const void* grad_output,
+                     void* grad_input) override {
     if (!IsMoved()) return MultiplyBackward(pass, input, grad_output, grad_input);
     // The moved inputs are still Forward's, and make room for their gradients.
     Move({pass.batch, spec_.outputs, spec_.positions}, grad_output, moved_outputs_.data());
@@ -110,7 +93,7 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
       shape.columns = Rows(pass);
       shape.depth = spec_.inputs;
       shape.transpose_a = true;
-      shape.epilogue = Epilogue();
+      if (spec_.bias) shape.epilogue = CUBLASLT_EPILOGUE_BIAS;
       shape.operands = type_;
       shape.result = type_;
       product = MatrixProduct(engine_, shape, arrays);
@@ -170,10 +153,6 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
     products.inputs.Run(engine_, inputs);
   }
 
-  cublasLtEpilogue_t Epilogue() const {
-    if (spec_.activation) return spec_.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-    return spec_.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-  }
   // A parameter as the products read it: itself, or its 16-bit copy, which is made here.
   const void* Operand(const float* parameter, DeviceArray<uint16_t>& narrow) {
     if (type_ == CUDA_R_32F || parameter == nullptr) return parameter;
@@ -187,8 +166,6 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
   cudaDataType_t type_;  // of activations
   DeviceArray<uint16_t> narrow_weight_;
   DeviceArray<uint16_t> narrow_bias_;
-  // In front of the activation; grad_output belongs to the net.
-  DeviceArray<std::byte> grad_product_;
   // Transposed arrays: inputs, then their gradients, and outputs or their gradients.
   DeviceArray<float> moved_inputs_;
   DeviceArray<float> moved_outputs_;

@@ -22,7 +22,6 @@ OnnxValue PositionProductForm(const FullyConnectedSpec& spec, const OnnxNode& no
         builder.Add("Reshape", {node.parameters[1], builder.Integers({spec.outputs, 1})}, {});
     output = Plus(output, bias.name, &builder);
   }
-  if (spec.activation) output = Activated(*spec.activation, 0, output, &builder);
   std::vector<int64_t> extents = node.input().extents;
   extents[0] = spec.outputs;
   return builder.WithExtents(output, extents);
@@ -33,9 +32,7 @@ OnnxValue PositionProductForm(const FullyConnectedSpec& spec, const OnnxNode& no
 OnnxValue OnnxForm(const FullyConnectedSpec& spec, const OnnxNode& node) {
   if (spec.positions > 1) return PositionProductForm(spec, node);
   const OnnxValue input = node.builder.WithExtents(node.input(), {spec.inputs});
-  const OnnxValue output =
-      node.builder.Add("Gemm", node.OperandsOf(input), {spec.outputs}, {{"transB", int64_t{1}}});
-  return spec.activation ? Activated(*spec.activation, 0, output, &node.builder) : output;
+  return node.builder.Add("Gemm", node.OperandsOf(input), {spec.outputs}, {{"transB", int64_t{1}}});
 }
 
 namespace {

@@ -17,10 +17,7 @@ Result<LayerPlan> PlanFullyConnected(const LayerInput& input) {
   KUMO_RETURN_IF_ERROR(CheckInitialiser(settings.weight()).WithContext("weight"));
   KUMO_RETURN_IF_ERROR(CheckInitialiser(settings.bias()).WithContext("bias"));
 
-  const FullyConnectedSpec spec = {inputs,
-                                   settings.outputs(),
-                                   !settings.no_bias(),
-                                   {},
+  const FullyConnectedSpec spec = {inputs, settings.outputs(), !settings.no_bias(),
                                    per_position ? input.shape().plane() : 1};
   const Fans fans = {inputs, spec.outputs};
   LayerPlan plan;

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
-#include "models/ops/activation/spec.h"
 #include "models/tensor.h"
 
 namespace kumo {
@@ -15,7 +13,6 @@ struct FullyConnectedSpec {
   int64_t inputs = 1;
   int64_t outputs = 1;
   bool bias = true;
-  std::optional<Activation> activation;  // of the result; see OpFactory::FusesActivation
   int64_t positions = 1;
   int64_t products() const { return inputs * outputs * positions; }
   bool looks_ahead(int64_t sequence) const { return positions != sequence; }

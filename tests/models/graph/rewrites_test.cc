@@ -106,14 +106,17 @@ TEST(PoolInConvolutionTest, OverlappingOrPaddedWindowsStay) {
   }
 }
 
-TEST(FuseActivationTest, WhatTheDeviceFusesIsPartOfTheLayerInFront) {
+TEST(FuseActivationTest, ANormalisationAppliesWhatTheDeviceFuses) {
   Graph graph = GraphOf(std::string("layers { name: \"norm\" batch_normalisation {} }\n") + kRelu +
+                        "layers { name: \"other\" batch_normalisation {} }\n"
+                        "layers { name: \"tanh\" tanh {} }\n"
                         "layers { name: \"hidden\" fully_connected { outputs: 9 } }\n"
-                        "layers { name: \"tanh\" tanh {} }\n");
+                        "layers { name: \"last_relu\" relu {} }\n");
   FuseActivation([](Activation activation) { return activation == Activation::kRelu; }, &graph);
-  EXPECT_EQ(Text(graph), "norm(2x8x8) hidden(2x8x8) tanh(9) fc(9) loss(3)");
+  EXPECT_EQ(Text(graph),
+            "norm(2x8x8) other(2x8x8) tanh(2x8x8) hidden(2x8x8) last_relu(9) fc(9) loss(3)");
   EXPECT_EQ(graph.nodes[0].As<BatchNormalisationSpec>()->activation, Activation::kRelu);
-  EXPECT_FALSE(graph.nodes[1].As<FullyConnectedSpec>()->activation);
+  EXPECT_FALSE(graph.nodes[1].As<BatchNormalisationSpec>()->activation);
 }
 
 TEST(FuseActivationTest, AResultThatOthersReadStays) {

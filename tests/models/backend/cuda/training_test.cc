@@ -285,6 +285,30 @@ TEST_F(CudaTrainingTest, FiltersMayLieAnywhereInTheVector) {
   }
 }
 
+// A net that diverges has a NaN as its loss, whatever layers lie between.
+TEST_F(CudaTrainingTest, ANaNInTheInputIsOneInTheLoss) {
+  const std::string layers[] = {
+      R"(layers { name: "fc" fully_connected { outputs: 8 } })",
+      R"(layers { name: "fc" fully_connected { outputs: 8 no_bias: true } })",
+      R"(layers { name: "norm" batch_normalisation {} })",
+      R"(layers { name: "conv" convolution { outputs: 4 kernel: 3 } }
+         layers { name: "pool" max_pooling { kernel: 2 } })",
+  };
+  const std::string input = R"(name: "nan" input { channels: 1 height: 4 width: 4 })";
+  const std::string rest = R"(
+      layers { name: "relu" relu {} }
+      layers { name: "last" fully_connected { outputs: 10 } }
+      layers { name: "loss" softmax_cross_entropy {} })";
+  for (const std::string& layer : layers) {
+    SCOPED_TRACE(layer);
+    const model::Network network = Parse((input + layer + rest).c_str());
+    const WalkSettings settings = {.steps = 1, .input_scale = NAN};
+    EXPECT_THAT(Train(*MakeCpuBackend(1), network, settings).losses,
+                testing::ElementsAre(testing::IsNan()));
+    EXPECT_THAT(Train(*cuda_, network, settings).losses, testing::ElementsAre(testing::IsNan()));
+  }
+}
+
 TEST_F(CudaTrainingTest, NarrowNumbersChangeNoMoreThanTheirRounding) {
   for (const model::Network& network : {EveryLayer(), EveryOtherLayer(), BranchedNetwork()}) {
     SCOPED_TRACE(network.name());
