@@ -297,7 +297,7 @@ struct Algorithm {
   int64_t columns = 0;
   int64_t depth = 0;
   uint64_t workspace = 0;
-  uint64_t alignment = 1;  // of a, b, c, d and the bias
+  uint64_t alignment = 1;  // of a, b, c and d
   uint64_t epilogue = 0;
 };
 static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
@@ -328,8 +328,7 @@ std::vector<Algorithm> AlgorithmsFor(const Product& product, const Preference& p
         algorithm.workspace > 0 ? uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE} : ~uint32_t{0};
     const bool aligned =
         std::all_of(std::begin(preference.alignments), std::end(preference.alignments),
-                    [&](uint32_t alignment) { return alignment >= algorithm.alignment; }) &&
-        (!product.uses_bias() || IsAligned(product.operation.bias, algorithm.alignment));
+                    [&](uint32_t alignment) { return alignment >= algorithm.alignment; });
     if (aligned && algorithm.workspace <= preference.workspace &&
         (scheme == ~uint32_t{0} || (scheme & preference.reduction_schemes) != 0)) {
       algorithms.push_back(algorithm);
@@ -466,7 +465,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     }
     // In place, c is d.
     if (c == d && (product.c.leading != product.d.leading)) return CUBLAS_STATUS_INVALID_VALUE;
-    if (product.uses_bias() && !IsAligned(product.operation.bias, algorithm.alignment)) {
+    // An epilogue is reported to fail on cards if the bias is not aligned, which the search for an
+    // algorithm does not see, or if the result has one row or one column.
+    if (product.uses_bias() && (!IsAligned(product.operation.bias, kVectorBytes) ||
+                                product.rows() == 1 || product.columns() == 1)) {
       return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     CUstream_st* const queue = machine.Find(stream, handle->device);

@@ -126,6 +126,18 @@ TEST_F(CublasLtTest, ShapesThatDoNotFitAreRefused) {
   EXPECT_EQ(Run(a, b, d), CUBLAS_STATUS_INVALID_VALUE) << "a bias that is nowhere";
 }
 
+TEST_F(CublasLtTest, AnEpilogueWantsAnAlignedBiasAndAMatrix) {
+  const auto a = Layout(kRows, kDepth);
+  const auto b = Layout(kDepth, kColumns);
+  Set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_BIAS});
+  Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data());
+  EXPECT_EQ(Run(a, b, Layout(kRows, kColumns)), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(Run(Layout(1, kDepth), b, Layout(1, kColumns)), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(Run(a, Layout(kDepth, 1), Layout(kRows, 1)), CUBLAS_STATUS_NOT_SUPPORTED);
+  Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data() + 2);
+  EXPECT_EQ(Run(a, b, Layout(kRows, kColumns)), CUBLAS_STATUS_NOT_SUPPORTED);
+}
+
 TEST_F(CublasLtTest, ReluOfWhatIsNoNumberIsZero) {
   a_[0] = NAN;
   Set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});

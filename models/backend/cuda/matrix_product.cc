@@ -70,6 +70,10 @@ MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape, const Pr
   }
 }
 
+bool MatrixProduct::TakesBias(const ProductShape& shape, const void* bias) {
+  return bias != nullptr && Alignment(bias) >= 16 && shape.rows > 1 && shape.columns > 1;
+}
+
 void MatrixProduct::SetBias(Engine& engine, const void* bias) const {
   if (bias == nullptr) return;
   KUMO_CUDA(engine, cublasLtMatmulDescSetAttribute(

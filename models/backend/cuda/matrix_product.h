@@ -38,6 +38,10 @@ class MatrixProduct {
   // their alignment.
   MatrixProduct(Engine& engine, const ProductShape& shape, const ProductArrays& arrays);
 
+  // Whether an epilogue may read or write this bias. cuBLASLt's epilogues are reported to fail on
+  // cards if the bias is not aligned to 16 bytes, or if the result has one row or one column.
+  static bool TakesBias(const ProductShape& shape, const void* bias);
+
   // Requires a product for which there is an algorithm; else that is the engine's failure.
   void Run(Engine& engine, const ProductArrays& arrays) const;
   // Whether it was planned and cuBLAS has an algorithm for it.

@@ -4,8 +4,9 @@
 // and back.
 //
 // With 16-bit activations the products read a 16-bit copy of weight and bias, made anew for each
-// minibatch; gradients of both come out in float32. Not every combination of types has a product
-// that also sums the bias's gradient; for the others an own kernel does.
+// minibatch; gradients of both come out in float32. A product's epilogue adds the bias, or sums its
+// gradient. If no epilogue may (MatrixProduct::TakesBias), or cuBLAS has no such product for the
+// types, an own kernel does, in a pass over the outputs.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -68,11 +69,14 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
   }
 
  private:
+  struct BiasedProduct {
+    MatrixProduct product;
+    bool in_epilogue = false;  // the bias is added or its gradient summed
+  };
   struct Products {
-    MatrixProduct forward;
-    MatrixProduct weights;   // the weight's gradient,
-    bool sums_bias = false;  // and the bias's
-    MatrixProduct inputs;    // the input's gradient
+    BiasedProduct forward;
+    BiasedProduct weights;  // the weight's gradient
+    MatrixProduct inputs;   // the input's gradient
   };
 
   int Rows(const Pass& pass) const { return static_cast<int>(pass.batch * spec_.positions); }
@@ -84,21 +88,25 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
   }
 
   void Multiply(const Pass& pass, const void* input, void* output) {
-    const ProductArrays arrays = {Operand(weight_, narrow_weight_), input, output,
-                                  Operand(bias_, narrow_bias_)};
-    MatrixProduct& product = products_[pass.batch].forward;
-    if (!product) {
+    ProductArrays arrays = {Operand(weight_, narrow_weight_), input, output,
+                            Operand(bias_, narrow_bias_)};
+    BiasedProduct& forward = products_[pass.batch].forward;
+    if (!forward.product) {
       ProductShape shape;
       shape.rows = spec_.outputs;
       shape.columns = Rows(pass);
       shape.depth = spec_.inputs;
       shape.transpose_a = true;
-      if (spec_.bias) shape.epilogue = CUBLASLT_EPILOGUE_BIAS;
+      shape.epilogue = CUBLASLT_EPILOGUE_BIAS;
       shape.operands = type_;
       shape.result = type_;
-      product = MatrixProduct(engine_, shape, arrays);
+      forward = Plan(shape, arrays);
     }
-    product.Run(engine_, arrays);
+    if (!forward.in_epilogue) arrays.bias = nullptr;
+    forward.product.Run(engine_, arrays);
+    if (bias_ != nullptr && !forward.in_epilogue) {
+      KUMO_CUDA(engine_, AddBias(engine_.launch(), OutputShape(pass), bias_, output));
+    }
   }
 
   void MultiplyBackward(const Pass& pass, const void* input, const void* grad_output,
@@ -107,31 +115,23 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
     if (grad_input != nullptr) MultiplyInputs(pass, grad_output, grad_input);
   }
   void TensorGradients(const Pass& pass, const void* input, const void* grad_output) {
-    Products& products = products_[pass.batch];
-    const ProductArrays weights = {input, grad_output, weight_gradient_, bias_gradient_};
-    if (!products.weights) {
+    ProductArrays arrays = {input, grad_output, weight_gradient_, bias_gradient_};
+    BiasedProduct& weights = products_[pass.batch].weights;
+    if (!weights.product) {
       ProductShape shape;
       shape.rows = spec_.inputs;
       shape.columns = spec_.outputs;
       shape.depth = Rows(pass);
       shape.transpose_b = true;
-      if (spec_.bias) shape.epilogue = CUBLASLT_EPILOGUE_BGRADB;
+      shape.epilogue = CUBLASLT_EPILOGUE_BGRADB;
       shape.operands = type_;
-      products.weights = MatrixProduct(engine_, shape, weights);
-      products.sums_bias = static_cast<bool>(products.weights);
-      if (!products.sums_bias && spec_.bias) {
-        shape.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-        products.weights =
-            MatrixProduct(engine_, shape, {input, grad_output, weight_gradient_, nullptr});
-      }
+      weights = Plan(shape, arrays);
     }
-    if (products.sums_bias || !spec_.bias) {
-      products.weights.Run(engine_, weights);
-    } else {
-      products.weights.Run(engine_, {input, grad_output, weight_gradient_, nullptr});
-      KUMO_CUDA(engine_,
-                BiasGradient(engine_.launch(), engine_.ShapeOf({spec_.outputs}, Rows(pass)),
-                             grad_output, engine_.workspace(), bias_gradient_));
+    if (!weights.in_epilogue) arrays.bias = nullptr;
+    weights.product.Run(engine_, arrays);
+    if (bias_gradient_ != nullptr && !weights.in_epilogue) {
+      KUMO_CUDA(engine_, BiasGradient(engine_.launch(), OutputShape(pass), grad_output,
+                                      engine_.workspace(), bias_gradient_));
     }
   }
   void MultiplyInputs(const Pass& pass, const void* grad_output, void* grad_input) {
@@ -153,6 +153,22 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
     products.inputs.Run(engine_, inputs);
   }
 
+  // A product with the epilogue of `shape`, or without one if that cannot be.
+  BiasedProduct Plan(ProductShape shape, ProductArrays arrays) {
+    BiasedProduct plan;
+    if (MatrixProduct::TakesBias(shape, arrays.bias)) {
+      plan.product = MatrixProduct(engine_, shape, arrays);
+      plan.in_epilogue = static_cast<bool>(plan.product);
+    }
+    if (plan.in_epilogue) return plan;
+    shape.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    arrays.bias = nullptr;
+    plan.product = MatrixProduct(engine_, shape, arrays);
+    return plan;
+  }
+  ActivationShape OutputShape(const Pass& pass) const {
+    return engine_.ShapeOf({spec_.outputs}, Rows(pass));
+  }
   // A parameter as the products read it: itself, or its 16-bit copy, which is made here.
   const void* Operand(const float* parameter, DeviceArray<uint16_t>& narrow) {
     if (type_ == CUDA_R_32F || parameter == nullptr) return parameter;

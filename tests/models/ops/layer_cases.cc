@@ -19,6 +19,8 @@ const std::vector<LayerCase>& LayerCases() {
   static const std::vector<LayerCase>& cases = *new std::vector<LayerCase>{
       {"FullyConnected", {7}, R"(name: "l" fully_connected { outputs: 5 })"},
       {"FullyConnectedOfImages", {2, 3, 3}, R"(name: "l" fully_connected { outputs: 33 })"},
+      {"FullyConnectedOfOneOutput", {6}, R"(name: "l" fully_connected { outputs: 1 })"},
+      {"FullyConnectedOfOneInput", {1}, R"(name: "l" fully_connected { outputs: 5 })"},
       {"FullyConnectedNoBias", {4}, R"(name: "l" fully_connected { outputs: 3 no_bias: true })"},
       {"Convolution", {2, 6, 5}, R"(name: "l" convolution { outputs: 7 kernel: 3 })"},
       {"ConvolutionOneByOne", {3, 4, 4}, R"(name: "l" convolution { outputs: 2 kernel: 1 })"},
@@ -209,6 +211,9 @@ const std::vector<LayerCase>& LayerCases() {
       {"FullyConnectedPerPosition",
        {7, 5},
        R"(name: "l" fully_connected { outputs: 18 per_position: true })"},
+      {"FullyConnectedPerPositionOfOneOutput",
+       {4, 6},
+       R"(name: "l" fully_connected { outputs: 1 per_position: true })"},
       {"FullyConnectedPerPositionOfImagesNoBias",
        {3, 2, 4},
        R"(name: "l" fully_connected { outputs: 2 per_position: true no_bias: true })"},

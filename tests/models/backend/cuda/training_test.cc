@@ -285,6 +285,24 @@ TEST_F(CudaTrainingTest, FiltersMayLieAnywhereInTheVector) {
   }
 }
 
+// Not each bias begins at a multiple of 16 bytes.
+TEST_F(CudaTrainingTest, BiasesMayLieAnywhereInTheVector) {
+  const model::Network network = Parse(R"(
+      name: "odd_biases"
+      input { channels: 1 height: 3 width: 3 }
+      layers { name: "fc1" fully_connected { outputs: 7 } }
+      layers { name: "tanh" tanh {} }
+      layers { name: "fc2" fully_connected { outputs: 5 } }
+      layers { name: "relu" relu {} }
+      layers { name: "fc3" fully_connected { outputs: 10 } }
+      layers { name: "loss" softmax_cross_entropy {} })");
+  const Walk expected = Train(*MakeCpuBackend(1), network, {.steps = 2});
+  const Walk found = Train(*cuda_, network, {.steps = 2});
+  for (size_t s = 0; s < 2; ++s) {
+    EXPECT_LT(Distance(found.gradients[s], expected.gradients[s]), 1e-5) << "step " << s;
+  }
+}
+
 // A net that diverges has a NaN as its loss, whatever layers lie between.
 TEST_F(CudaTrainingTest, ANaNInTheInputIsOneInTheLoss) {
   const std::string layers[] = {
