@@ -14,6 +14,11 @@ cudnnMathType_t MathOf(const Engine& engine) {
   return engine.options().tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
 
+// The category of a status: cuDNN's codes have the reason in their last three digits.
+bool IsNotSupported(cudnnStatus_t status) {
+  return CUDNN_STATUS_CATEGORY(static_cast<int>(status)) == CUDNN_STATUS_NOT_SUPPORTED;
+}
+
 }  // namespace
 
 ConvolutionPlan::ConvolutionPlan(Engine& engine, const ConvolutionSpec& spec, int batch)
@@ -42,8 +47,8 @@ void ConvolutionPlan::SetMath(cudnnMathType_t math) {
   KUMO_CUDA(engine_, cudnnSetConvolutionMathType(convolution_.get(), math));
 }
 
-template <typename Candidate, typename Measure, typename Guess>
-auto ConvolutionPlan::Choose(const Measure& measure, const Guess& guess)
+template <typename Candidate, typename Measure, typename Guess, typename Call>
+auto ConvolutionPlan::Choose(const Measure& measure, const Guess& guess, const Call& call)
     -> std::optional<Choice<decltype(Candidate::algo)>> {
   const bool deterministic = engine_.options().deterministic;
   Candidate candidates[kCandidates];
@@ -63,7 +68,13 @@ auto ConvolutionPlan::Choose(const Measure& measure, const Guess& guess)
     if (deterministic && candidate.determinism != CUDNN_DETERMINISTIC) continue;
     if (candidate.memory > static_cast<size_t>(kMostWorkspace)) continue;
     if (engine_.TryReserveWorkspace(candidate.memory)) {
-      return Choice<decltype(Candidate::algo)>{candidate.algo, candidate.mathType};
+      const Choice<decltype(Candidate::algo)> choice = {candidate.algo, candidate.mathType};
+      if (!deterministic) return choice;
+      // A guess has not run yet. Every process with such a GPU is refused the same candidates.
+      SetMath(choice.math);
+      if (!engine_.Ready()) return std::nullopt;
+      if (!IsNotSupported(call(choice.algorithm))) return choice;
+      continue;
     }
     // Another process, with more room, would take it: other bits.
     if (deterministic) engine_.ReserveWorkspace(candidate.memory);
@@ -73,7 +84,18 @@ auto ConvolutionPlan::Choose(const Measure& measure, const Guess& guess)
   return std::nullopt;
 }
 
+template <typename Algorithm, typename Call>
+void ConvolutionPlan::Run(const Choice<Algorithm>& choice, const char* name, const Call& call) {
+  SetMath(choice.math);
+  if (engine_.Ready()) engine_.Check(call(choice.algorithm), name, __FILE__, __LINE__);
+}
+
 void ConvolutionPlan::Forward(const void* input, const void* filter, void* output) {
+  const auto call = [&](cudnnConvolutionFwdAlgo_t algorithm) {
+    return cudnnConvolutionForward(engine_.cudnn(), &kOne, input_.get(), input, filter_.get(),
+                                   filter, convolution_.get(), algorithm, engine_.workspace(),
+                                   engine_.workspace_bytes(), &kZero, output_.get(), output);
+  };
   if (!forward_) {
     forward_ = Choose<cudnnConvolutionFwdAlgoPerf_t>(
         [&](DeviceArray<std::byte>& scratch, int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
@@ -87,18 +109,21 @@ void ConvolutionPlan::Forward(const void* input, const void* filter, void* outpu
                            cudnnGetConvolutionForwardAlgorithm_v7(
                                engine_.cudnn(), input_.get(), filter_.get(), convolution_.get(),
                                output_.get(), kCandidates, count, found));
-        });
+        },
+        call);
     if (!forward_) return;
   }
-  SetMath(forward_->math);
-  KUMO_CUDA(engine_, cudnnConvolutionForward(
-                         engine_.cudnn(), &kOne, input_.get(), input, filter_.get(), filter,
-                         convolution_.get(), forward_->algorithm, engine_.workspace(),
-                         engine_.workspace_bytes(), &kZero, output_.get(), output));
+  Run(*forward_, "cudnnConvolutionForward", call);
 }
 
 void ConvolutionPlan::FilterGradient(const void* input, const void* grad_output,
                                      void* filter_gradient) {
+  const auto call = [&](cudnnConvolutionBwdFilterAlgo_t algorithm) {
+    return cudnnConvolutionBackwardFilter(engine_.cudnn(), &kOne, input_.get(), input,
+                                          output_.get(), grad_output, convolution_.get(), algorithm,
+                                          engine_.workspace(), engine_.workspace_bytes(), &kZero,
+                                          filter_.get(), filter_gradient);
+  };
   if (!filter_gradient_) {
     filter_gradient_ = Choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
         [&](DeviceArray<std::byte>& scratch, int* count,
@@ -114,17 +139,20 @@ void ConvolutionPlan::FilterGradient(const void* input, const void* grad_output,
                            cudnnGetConvolutionBackwardFilterAlgorithm_v7(
                                engine_.cudnn(), input_.get(), output_.get(), convolution_.get(),
                                filter_.get(), kCandidates, count, found));
-        });
+        },
+        call);
     if (!filter_gradient_) return;
   }
-  SetMath(filter_gradient_->math);
-  KUMO_CUDA(engine_, cudnnConvolutionBackwardFilter(
-                         engine_.cudnn(), &kOne, input_.get(), input, output_.get(), grad_output,
-                         convolution_.get(), filter_gradient_->algorithm, engine_.workspace(),
-                         engine_.workspace_bytes(), &kZero, filter_.get(), filter_gradient));
+  Run(*filter_gradient_, "cudnnConvolutionBackwardFilter", call);
 }
 
 void ConvolutionPlan::InputGradient(const void* filter, const void* grad_output, void* grad_input) {
+  const auto call = [&](cudnnConvolutionBwdDataAlgo_t algorithm) {
+    return cudnnConvolutionBackwardData(engine_.cudnn(), &kOne, filter_.get(), filter,
+                                        output_.get(), grad_output, convolution_.get(), algorithm,
+                                        engine_.workspace(), engine_.workspace_bytes(), &kZero,
+                                        input_.get(), grad_input);
+  };
   if (!input_gradient_) {
     input_gradient_ = Choose<cudnnConvolutionBwdDataAlgoPerf_t>(
         [&](DeviceArray<std::byte>& scratch, int* count, cudnnConvolutionBwdDataAlgoPerf_t* found) {
@@ -138,14 +166,11 @@ void ConvolutionPlan::InputGradient(const void* filter, const void* grad_output,
                            cudnnGetConvolutionBackwardDataAlgorithm_v7(
                                engine_.cudnn(), filter_.get(), output_.get(), convolution_.get(),
                                input_.get(), kCandidates, count, found));
-        });
+        },
+        call);
     if (!input_gradient_) return;
   }
-  SetMath(input_gradient_->math);
-  KUMO_CUDA(engine_, cudnnConvolutionBackwardData(
-                         engine_.cudnn(), &kOne, filter_.get(), filter, output_.get(), grad_output,
-                         convolution_.get(), input_gradient_->algorithm, engine_.workspace(),
-                         engine_.workspace_bytes(), &kZero, input_.get(), grad_input));
+  Run(*input_gradient_, "cudnnConvolutionBackwardData", call);
 }
 
 }  // namespace kumo::cuda

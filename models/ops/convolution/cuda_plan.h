@@ -1,8 +1,8 @@
 // Plan of one convolution by cuDNN for one batch size: descriptors, and an algorithm for forward,
 // for the gradient of the input and for the gradient of the filter. All algorithms are measured
 // once on the arrays of the first pass, and the fastest is kept; so the first pass must not be
-// recorded. With network.deterministic nothing is measured: cuDNN's own guess is taken, which
-// depends only on the shapes and the kind of GPU.
+// recorded. With network.deterministic nothing is measured: the first of cuDNN's own guesses that
+// repeats its bits and runs is taken, which depends only on the shapes and the kind of GPU.
 //
 // The filter is outputs x channels of a group x kernel, or, with 16-bit activations, outputs x
 // kernel x channels of a group in their number type.
@@ -36,10 +36,14 @@ class ConvolutionPlan {
     cudnnMathType_t math;
   };
   // One of the candidates that `measure`, given scratch memory, or `guess` name, the best first;
-  // each returns whether cuDNN could say. None when something has failed.
-  template <typename Candidate, typename Measure, typename Guess>
-  auto Choose(const Measure& measure, const Guess& guess)
+  // each returns whether cuDNN could say. A guess is tried by `call`, which is given the algorithm.
+  // None when something has failed.
+  template <typename Candidate, typename Measure, typename Guess, typename Call>
+  auto Choose(const Measure& measure, const Guess& guess, const Call& call)
       -> std::optional<Choice<decltype(Candidate::algo)>>;
+  // Makes the call of cuDNN's function `name`.
+  template <typename Algorithm, typename Call>
+  void Run(const Choice<Algorithm>& choice, const char* name, const Call& call);
   void SetMath(cudnnMathType_t math);
 
   static constexpr int64_t kMostWorkspace = int64_t{512} << 20;
