@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "common/settings/option_value.h"
+
 namespace kumo {
 namespace {
 
