@@ -300,8 +300,8 @@ void PrintText(const CliEnvironment& environment, const Arguments& arguments,
   std::fputs(FormatTextTable(header, rows, environment.columns).c_str(), stdout);
   const Choice& best = Best(choices);
   Print(environment, "\ntake     --workers " + std::to_string(load.workers) + " --servers " +
-                         std::to_string(load.servers) + Joined(best.Settings(), "--set ") +
-                         "\n" + Reason(best));
+                         std::to_string(load.servers) + Joined(best.Settings(), "--set ") + "\n" +
+                         Reason(best));
 }
 
 void PrintJson(const Measured& measured, const Arguments& arguments, const RoundLoad& load,
