@@ -299,7 +299,7 @@ TEST(AveragePrecision, LimitedCountsAddUpInAnyOrder) {
         sum.Limit(most);
       }
       ASSERT_EQ(sum, at_once) << most;
-      std::ranges::rotate(parts, parts.begin() + 5);
+      std::rotate(parts.begin(), parts.begin() + 5, parts.end());
     }
   }
 }
