@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/launch/child_process.h"
 #include "cli/launch/hosts.h"
 #include "cli/launch/remote_process.h"
 #include "common/base/file.h"

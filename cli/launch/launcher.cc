@@ -13,7 +13,6 @@
 #include <glog/logging.h>
 
 #include "cli/launch/child_process.h"
-#include "cli/launch/remote_process.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
 #include "common/checkpoint/checkpoint.h"

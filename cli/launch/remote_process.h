@@ -20,7 +20,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/launch/child_process.h"
 #include "common/base/clock.h"
 #include "common/base/process/signals.h"
 #include "common/base/status.h"

@@ -125,7 +125,7 @@ Supervisor::Actions Supervisor::OnEnd(const ProcessId& id, const ProcessEnd& end
   return actions;
 }
 
-bool Supervisor::IsTried(const Process& process, TimeUs now) const {
+bool Supervisor::AwaitsHost(const Process& process, TimeUs now) const {
   return process.unreachable_since && now < *process.unreachable_since + settings_.stall_us;
 }
 
@@ -139,7 +139,7 @@ std::optional<TimeUs> Supervisor::PauseOf(const ProcessEnd& end, TimeUs now,
   } else if (ran >= settings_.connected_us) {
     process->unreachable_since = now;
   }
-  if (IsTried(*process, now)) {
+  if (AwaitsHost(*process, now)) {
     return process->unreachable_since == now ? settings_.first_pause_us
                                              : settings_.longest_pause_us;
   }
@@ -160,7 +160,7 @@ void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs no
     process.state = State::kPausing;
     process.restart_at = now + *pause;
     // A host that is tried again and again is told of once.
-    if (!IsTried(process, now) || process.unreachable_since == now) {
+    if (!AwaitsHost(process, now) || process.unreachable_since == now) {
       warnings_.push_back(Describe(id, end) + " (started again)");
     }
     return;

@@ -83,8 +83,8 @@ struct SupervisorSettings {
   // process and its group one right after the other. A person takes longer to press keys twice.
   TimeUs same_request_us = 100 * kMillisecond;
   TimeUs failure_grace_us = 5 * kSecond;  // from SIGTERM to SIGKILL after a failure
-  TimeUs stall_us = 600 * kSecond;        // for which server 0 lets a job stand still
-  // A connection that has held for so long had been made: ssh gives up earlier.
+  TimeUs stall_us = 600 * kSecond;        // standstill of a job after which server 0 ends it
+  // Life of a connection that shows that the host was reached: ssh gives up earlier.
   TimeUs connected_us = 30 * kSecond;
 };
 
@@ -146,7 +146,7 @@ class Supervisor {
   };
 
   // Whether the process's host was reached, is no longer, and is still waited for.
-  bool IsTried(const Process& process, TimeUs now) const;
+  bool AwaitsHost(const Process& process, TimeUs now) const;
   // The pause before a process starts again; none if it has no restart left.
   std::optional<TimeUs> PauseOf(const ProcessEnd& end, TimeUs now, Process* process) const;
   void OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs now, Actions* actions);

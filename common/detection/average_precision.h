@@ -29,7 +29,7 @@ namespace kumo {
 struct GroundTruth {
   Box box;
   int32_t class_index = 0;
-  // Not counted: neither its detections, of which there may be many, nor its lack are errors.
+  // Not counted: any number of detections of it, or none, are no error.
   bool difficult = false;
 };
 

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/readers/annotation_room.h"
 #include "tests/data/detection_files.h"
 
 namespace kumo {
@@ -174,6 +175,14 @@ TEST(CocoAnnotationsTest, ErrorsOfTheSourceAreTheResult) {
   });
   EXPECT_EQ(parsed.status().code(), StatusCode::kDataLoss);
   EXPECT_THAT(parsed.status().message(), HasSubstr("the disk is broken"));
+}
+
+TEST(AnnotationRoom, TakesWhatFitsAndNothingMore) {
+  AnnotationRoom room(100);
+  EXPECT_TRUE(room.Take(60).ok());
+  EXPECT_FALSE(room.Take(41).ok());
+  EXPECT_TRUE(room.Take(40).ok()) << "what did not fit was not counted";
+  EXPECT_THAT(room.Take(1).message(), testing::HasSubstr("would exceed 100 B of memory"));
 }
 
 }  // namespace
