@@ -25,7 +25,8 @@ struct Numbers {
     const bool whole = fields[0].type == NumberType::kInt32;
     if (!whole) fields[0].type = NumberType::kFloat32;
     KUMO_RETURN_IF_ERROR(net->Connect(fields, {}));
-    const std::vector<int32_t> cut(inputs.begin(), inputs.end());
+    std::vector<int32_t> cut;
+    if (whole) cut.assign(inputs.begin(), inputs.end());
     const auto numbers = whole ? std::as_bytes(std::span(cut)) : std::as_bytes(inputs);
     std::vector<float> label_numbers;
     if (fields[1].type == NumberType::kFloat32) {
