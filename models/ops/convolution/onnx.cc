@@ -1,12 +1,12 @@
 // Convolution as Conv. Read from: Conv as a convolution.
 #include <glog/logging.h>
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "models/onnx/forms.h"
 #include "models/onnx/readers.h"
+#include "models/ops/convolution/onnx.h"
 #include "models/ops/convolution/spec.h"
 
 namespace kumo {
@@ -39,44 +39,15 @@ OnnxReading ReadConvolution(const OnnxCall& call) {
   if (automatic != "NOTSET" && automatic != "VALID") {
     return InvalidArgument("auto_pad = " + automatic + ": export with explicit pads");
   }
-  KUMO_ASSIGN_OR_RETURN(const int stride, OneForAllSides("strides", call.Ints("strides"), 1));
-  KUMO_ASSIGN_OR_RETURN(const int pad, OneForAllSides("pads", call.Ints("pads"), 0));
-  KUMO_ASSIGN_OR_RETURN(const int dilation, OneForAllSides("dilations", call.Ints("dilations"), 1));
-  const int64_t height = weight.dims[2];
-  const int64_t width = axes == 2 ? weight.dims[3] : 1;
   const int64_t groups = call.Int("group", 1);
-  if (axes == 1 && pad > 0) {
-    return InvalidArgument(
-        "a convolution along one axis has no pads; use Conv2d with kernel_size (k, 1)");
-  }
-  if (std::max({weight.dims[0], height, width, groups}) > 1 << 30) {
-    return InvalidArgument("its weight is too large");
+  constexpr int64_t kMost = 1 << 30;
+  if (groups < 1 || groups > kMost || weight.dims[0] > kMost) {
+    return InvalidArgument("its weight or group is out of range");
   }
   model::Layer layer;
-  model::Convolution& settings = *layer.mutable_convolution();
-  settings.set_outputs(static_cast<int>(weight.dims[0]));
-  if (height == width) {
-    settings.set_kernel(static_cast<int>(height));
-  } else {
-    settings.set_kernel_height(static_cast<int>(height));
-    settings.set_kernel_width(static_cast<int>(width));
-  }
-  if (stride != 1) settings.set_stride(stride);
-  settings.set_pad(pad);
-  if (dilation != 1) settings.set_dilation(dilation);
-  if (groups != 1) settings.set_groups(static_cast<int>(groups));
-  std::vector<ImportTensor> tensors = {{"weight", weight}};
-  if (call.IsConstant(2)) {
-    tensors.push_back({"bias", call.constant(2)});
-  } else {
-    settings.set_no_bias(true);
-  }
-  KUMO_ASSIGN_OR_RETURN(const int input, call.graph.InOrder(call.inputs[0]));
-  KUMO_ASSIGN_OR_RETURN(const int node, call.graph.AddLayer(std::move(layer), {input},
-                                                            std::move(tensors), &call.node));
-  std::vector<int64_t> extents = call.graph.node(node).shape.extents();
-  extents.resize(axes + 1, 1);
-  return Read(call.graph.OutputOf(node, extents));
+  model::Convolution* const settings = layer.mutable_convolution();
+  settings->set_outputs(static_cast<int>(weight.dims[0]));
+  return ReadConvolutionLike(call, static_cast<int>(groups), std::move(layer), settings);
 }
 
 }  // namespace
