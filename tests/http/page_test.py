@@ -81,6 +81,16 @@ def check_looks(browser, folder):
           brightness(looks["light"]) > 200 and brightness(looks["dark"]) < 60)
 
 
+def check_numbers(browser):
+    wrong = {text: shown for text, wanted in (
+        ("digits(3)(250)", "250"), ("digits(3)(0.1)", "0.1"), ("digits(3)(1)", "1"),
+        ("digits(3)(1234.5)", "1,235"), ("digits(4)(1000)", "1000"), ("digits(4)(12300)", "12,300"),
+        ("digits(4)(1.23e-10)", "1.23e-10"), ("digits(4)(0)", "0"), ("bytes(120 * 2 ** 20)", "120 MiB"),
+        ("bytes(1023 * 2 ** 20)", "1,023 MiB"))
+        if (shown := browser.evaluate(text)) != wanted}
+    check(f"numbers are shown as they are {wrong or ''}", not wrong)
+
+
 def check_events(browser, url):
     asked = [said["request"]["url"] for method, said in browser.events
              if method == "Network.requestWillBeSent"]
@@ -115,6 +125,7 @@ def main():
                     mobile=False)
         browser.ask("Page.navigate", url=url)
         check_rows(browser)
+        check_numbers(browser)
         check_curves(browser)
         check_looks(browser, options.screenshots)
         check_events(browser, url)

@@ -7,9 +7,10 @@ const byId = id => document.getElementById(id);
 const color = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
 const known = (value, show) => value === undefined || value === null ? '–' : show(value);
-const digits = n => x => Number(x).toPrecision(n).replace(/\.?0+(e|$)/, '$1');
 const percent = x => (100 * x).toFixed(2) + ' %';
 const whole = x => Math.round(x).toLocaleString('en');
+// At least n significant digits, without zeros behind the point.
+const digits = n => x => Math.abs(x) >= 10 ** n ? whole(x) : String(Number(Number(x).toPrecision(n)));
 function duration(seconds) {
   const s = Math.round(seconds);
   const two = x => String(x).padStart(2, '0');
@@ -177,8 +178,10 @@ function showStatus(status) {
   const part = status.total_samples ? (status.samples || 0) / status.total_samples
                                     : status.rounds ? status.round / status.rounds : 0;
   byId('bar').style.width = (100 * Math.min(1, part)).toFixed(2) + '%';
-  // The metrics of the network; before they are known, the usual ones.
-  const told = Object.keys(status).filter(key => key.startsWith('main/'));
+  // The metrics of the network, also those that only an evaluation has; before they are known, the
+  // usual ones.
+  const told = [...new Set(Object.keys(status).map(key => key.replace(/^validation\//, ''))
+      .filter(key => key.startsWith('main/')))];
   const metrics = told.length ? told : ['main/loss', 'main/accuracy'];
   const figures = [
     ['round', whole(status.round) + (status.rounds ? ' / ' + whole(status.rounds) : '')],
