@@ -98,6 +98,7 @@ void Coordinator::Apply(const std::optional<MemberEvent>& event, StepContext* co
 
 void Coordinator::Apply(const Effects& effects, StepContext* context) {
   if (!effects.failure.ok()) Fail(effects.failure, context);
+  if (!effects.lost_worker.empty()) context->Do(WorkerLostAction{effects.lost_worker});
   if (!effects.go_back.empty()) GoBack(effects.go_back, context);
   const bool saves = effects.save != Effects::Save::kNothing;
   if (saves) {

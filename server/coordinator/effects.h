@@ -17,6 +17,8 @@ struct Effects {
   // are missing.
   Save save = Save::kNothing;
   bool orders = false;  // members are sent their orders
+  // A worker that was given up, or left with partitions, and why; "": none.
+  std::string lost_worker = "";
 };
 
 }  // namespace kumo

@@ -92,15 +92,21 @@ Effects Leasing::On(const MemberEvent& event, const MemberTable& members, JobPha
 Effects Leasing::Lose(const MemberEvent& event, const MemberTable& members, JobPhase phase,
                       int64_t open) {
   if (event.handed_over) table_.HandedOver(event.peer);
-  const bool lost = table_.Lose(event.peer, open);
-  LOG_IF(WARNING, event.kind == MemberEvent::Kind::kGone && !IsOver(phase))
-      << event.who << (lost ? " is lost: " : " has left: ") << event.why;
-  if (phase != JobPhase::kTraining || !lost) return {};
+  const bool lost_partitions = table_.Lose(event.peer, open);
+  Effects effects;
+  if (event.kind == MemberEvent::Kind::kGone && !IsOver(phase)) {
+    const bool lost = lost_partitions || !event.left;
+    LOG(WARNING) << event.who << (lost ? " is lost: " : " has left: ") << event.why;
+    if (lost) effects.lost_worker = event.who + " is lost: " + event.why;
+  }
+  if (phase != JobPhase::kTraining || !lost_partitions) return effects;
   if (first_loss_.empty()) first_loss_ = event.who + ": " + event.why;
   if (loss_takes_back()) {
-    return {.go_back = event.who + " is lost with the state of its partitions: " + event.why};
+    effects.go_back = event.who + " is lost with the state of its partitions: " + event.why;
+  } else {
+    effects.orders = LeaseOrphans(members, open).orders;
   }
-  return LeaseOrphans(members, open);
+  return effects;
 }
 
 // A worker was told to leave. If its partitions carry no state, other workers compute its blocks

@@ -438,6 +438,7 @@ std::optional<MemberEvent> MembershipTracker::OnBye(const PeerName& from,
   if (!worker) return std::nullopt;
   MemberEvent gone = EventOf(MemberEvent::Kind::kGone, from, *worker,
                              report.failure().empty() ? "it left" : report.failure());
+  gone.left = true;
   gone.handed_over = report.handed_over();
   const Status failure = ErrorFromPeer(report.failure_code(), gone.who + ": " + report.failure());
   if (failure.code() == StatusCode::kFailedPrecondition ||

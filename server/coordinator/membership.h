@@ -165,6 +165,7 @@ struct MemberEvent {
   std::string who = "";         // "worker-1 on alpha", "server 1"
   std::string why = "";         // of kGone and kCutOff; of a server: the whole sentence
   bool claims = false;          // kJoined: the worker claims partitions
+  bool left = false;            // kGone: it said so itself
   bool handed_over = false;     // kGone: all states that it was to hand over are on the servers
   Status failure = OkStatus();  // an error that no retry, on any process, can cure
 };

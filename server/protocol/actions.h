@@ -152,6 +152,9 @@ struct WentOnAction {
   int64_t version = 0;
   int64_t samples = 0;
 };
+struct WorkerLostAction {
+  std::string what;  // "worker-1 on alpha is lost: its connection was closed"
+};
 // Checkpoints can no longer be saved, or can be saved again.
 struct SavingHealthAction {
   int64_t version = 0;  // whose checkpoint failed, or was saved again
@@ -205,9 +208,9 @@ using ServerAction =
                  ChooseCheckpointAction, ReserveGenerationAction, CommitAction,
                  KeepEvaluationAction, AnswerFromDiskAction, CheckFilesAction, WritePieceAction,
                  KeepManifestAction, EnterGenerationAction, DropCheckpointAction, BeginRunAction,
-                 SavingHealthAction, WentBackAction, WentOnAction, StartedFromAction,
-                 RoundClosedAction, CurvePointAction, EpochEvaluatedAction, EvaluationPictureAction,
-                 ExitAction>;
+                 WorkerLostAction, SavingHealthAction, WentBackAction, WentOnAction,
+                 StartedFromAction, RoundClosedAction, CurvePointAction, EpochEvaluatedAction,
+                 EvaluationPictureAction, ExitAction>;
 using ServerActions = std::vector<ServerAction>;
 
 // --- The driver's answers.

@@ -59,6 +59,11 @@ void ServerMonitor::Note(const WentOnAction& on) {
   AddEvent(HistoryEvent::Kind::kFailure, round_, "a new server 0 has taken over");
 }
 
+void ServerMonitor::Note(const WorkerLostAction& lost) {
+  ++counts_.lost_workers;
+  AddEvent(HistoryEvent::Kind::kWorkerLost, round_, lost.what);
+}
+
 void ServerMonitor::Note(const EpochEvaluatedAction& epoch) {
   if (epoch.validation.samples == 0) return;
   history_.SetMetrics(epoch.metrics);
@@ -95,24 +100,10 @@ void ServerMonitor::AddEvent(HistoryEvent::Kind kind, int64_t round, std::string
   history_.Add(HistoryEvent{kind, ElapsedSeconds(), round, std::move(text)});
 }
 
-void ServerMonitor::CountLost(const wire::JobStatus& job) {
-  std::set<std::string> silent;
-  for (const auto& worker : job.workers()) {
-    silent_.erase(worker.name());
-    if (worker.has_silent_seconds()) silent.insert(worker.name());
-  }
-  for (const std::string& lost : silent_) {
-    ++counts_.lost_workers;
-    AddEvent(HistoryEvent::Kind::kWorkerLost, round_, lost + " was lost");
-  }
-  silent_ = std::move(silent);
-}
-
 void ServerMonitor::AddPoint(const wire::JobStatus& job, TimeUs now) {
   elapsed_s_ = job.elapsed_seconds();
   elapsed_at_ = now_ = now;
   round_ = job.round();
-  CountLost(job);
   if (counts_.rounds > 0 && point_since_) {
     const RoundProgress progress = ProgressOf(job);
     point_.until_s = elapsed_s_;

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "common/base/clock.h"
@@ -48,6 +47,7 @@ class ServerMonitor {
   void Note(const RoundClosedAction& round);
   void Note(const WentBackAction& back);
   void Note(const WentOnAction& on);
+  void Note(const WorkerLostAction& lost);
   void Note(const EpochEvaluatedAction& epoch);
   void Note(const StartedFromAction& started);
   template <typename Other>
@@ -55,16 +55,13 @@ class ServerMonitor {
 
   double ElapsedSeconds() const { return elapsed_s_ + ToSeconds(now_ - elapsed_at_); }
   void AddEvent(HistoryEvent::Kind kind, int64_t round, std::string text);
-  // Counts workers that were silent in the last status and are gone in this one.
-  void CountLost(const wire::JobStatus& job);
   void AddPoint(const wire::JobStatus& job, TimeUs now);
 
   ProcessView* const view_;
-  TimeUs now_ = 0;                // of the call
-  double elapsed_s_ = 0;          // seconds of the job in the last status ...
-  TimeUs elapsed_at_ = 0;         // ... and the time of that status
-  int64_t round_ = 0;             // in the last status
-  std::set<std::string> silent_;  // workers in the last status
+  TimeUs now_ = 0;         // of the call
+  double elapsed_s_ = 0;   // seconds of the job in the last status ...
+  TimeUs elapsed_at_ = 0;  // ... and the time of that status
+  int64_t round_ = 0;      // in the last status
 
   wire::ServerReport report_;  // a follower's, as it was sent to server 0
   uint64_t refused_peers_ = 0;

@@ -84,6 +84,7 @@ class ServerService {
   void Do(const WentOnAction& on) { recorder_.Record(on); }
   void Do(const StartedFromAction& started) { recorder_.Record(started); }
   void Do(const SavingHealthAction& health) { recorder_.Say(health); }
+  void Do(const WorkerLostAction&) {}  // the monitor has seen it
   // Without effect: curves have points of several rounds, and the progress line asks the node. The
   // simulation checks the sums of each round.
   void Do(const RoundClosedAction&) {}

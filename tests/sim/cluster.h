@@ -209,6 +209,7 @@ class Cluster {
   void Do(const std::shared_ptr<ServerProcess>& server, const BeginRunAction& begin);
   void Do(const std::shared_ptr<ServerProcess>& server, const WentBackAction& back);
   void Do(const std::shared_ptr<ServerProcess>&, const WentOnAction& on);
+  void Do(const std::shared_ptr<ServerProcess>&, const WorkerLostAction&) {}
   void Do(const std::shared_ptr<ServerProcess>&, const SavingHealthAction&) {}
   void Do(const std::shared_ptr<ServerProcess>&, const StartedFromAction&) {
   }  // no simulated job does

@@ -215,6 +215,7 @@ struct Fleet {
         went_back_to_samples = back->samples;
       }
       if (auto* on = std::get_if<WentOnAction>(&action)) went_on_from = on->version;
+      if (auto* lost = std::get_if<WorkerLostAction>(&action)) lost_workers.push_back(lost->what);
     }
   }
   std::string phase() const { return coordinator->Describe(now).phase(); }
@@ -240,6 +241,7 @@ struct Fleet {
   int64_t went_back_to = -1;
   int64_t went_back_to_samples = -1;
   int64_t went_on_from = -1;
+  std::vector<std::string> lost_workers;
   int acknowledgements = 0;
   wire::Header acknowledged;  // the last
 };

@@ -17,7 +17,9 @@ using test::Job;
 using test::Leases;
 using test::SmallJob;
 using test::Training;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 // --- Leases.
 
@@ -108,6 +110,26 @@ TEST(Coordinator, ASilentWorkerIsLostAndHasToJoinAgain) {
   EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::GONE);
   fleet.Join("b");
   EXPECT_EQ(fleet.Heartbeat("worker/b/1").type(), wire::HEARTBEAT_REPLY);
+}
+
+// For metrics, the page and alerts: also if the worker is soon started again under its name.
+TEST(Coordinator, WorkersThatAreLostAreNamed) {
+  Fleet fleet = Training(SmallJob(), 1, 3);
+  fleet.coordinator->OnPeerConnection("worker/a/1", false, fleet.now);
+  fleet.Join("a", 2);
+  EXPECT_THAT(fleet.lost_workers, ElementsAre(HasSubstr("a on ")));
+  EXPECT_THAT(fleet.lost_workers, ElementsAre(HasSubstr("it was started again")));
+  fleet.lost_workers.clear();
+  fleet.coordinator->OnPeerConnection("worker/b/1", false, fleet.now);
+  fleet.Tick(2 * kSecond);
+  EXPECT_THAT(fleet.lost_workers, ElementsAre(HasSubstr("its connection was closed")));
+  fleet.lost_workers.clear();
+  fleet.Bye("worker/c/1", StatusCode::kUnavailable, "the disk is broken");
+  EXPECT_THAT(fleet.lost_workers, ElementsAre(HasSubstr("the disk is broken")));
+  fleet.lost_workers.clear();
+  fleet.Join("d");  // without a partition
+  fleet.Bye("worker/d/1");
+  EXPECT_THAT(fleet.lost_workers, IsEmpty());
 }
 
 // cluster.suspect_after_s is 10. The connections of a process that is killed are closed.
