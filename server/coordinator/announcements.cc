@@ -46,8 +46,9 @@ void SendOrders(const JobState& job, const PeerName& to, StepContext* context) {
   SendAction reply{to, {}};
   wire::Header& header = reply.message.header;
   header.set_type(wire::HEARTBEAT_REPLY);
-  // While claims are collected there are no orders: workers go on with the leases that they have.
-  if (!job.leasing.collects_claims()) {
+  // While claims are collected there are no orders: workers go on with the leases that they have,
+  // unless the job has ended meanwhile.
+  if (!job.leasing.collects_claims() || IsOver(job.phase)) {
     header.set_round(job.version);
     header.mutable_orders()->set_waits_for(WaitsForProcesses(job, context->now));
     job.shutdown.FillIn(job.phase, job.ending.stop(), job.version, &header);

@@ -399,6 +399,19 @@ TEST(Coordinator, WhatIsOnItsWayBetweenWorkersIsKnownAgain) {
   }
 }
 
+TEST(Coordinator, AJobThatFailsBeforeAllClaimsAreThereTellsEverybodyWhy) {
+  TakenOver job;
+  job.HelloOfB();
+  EXPECT_FALSE(job.fleet.Heartbeat("worker/b/1").has_refusal());
+  wire::ServerReport report;
+  report.set_failure("the machine has too little memory");
+  report.set_failure_code(static_cast<int>(StatusCode::kFailedPrecondition));
+  job.fleet.Report(1, report);
+  const wire::Header orders = job.fleet.Heartbeat("worker/b/1");
+  EXPECT_THAT(orders.refusal().reason(), HasSubstr("too little memory"));
+  EXPECT_EQ(orders.orders().leases_size(), 0);
+}
+
 TEST(Coordinator, WhatWasOnItsWayFromAWorkerThatDiedTooIsLost) {
   TakenOver job;
   job.HelloOfB();
