@@ -124,7 +124,7 @@ Status ReplicaFetch::OnMessage(const Message& message, const JobPlan& plan) {
   if (!wanted) {
     return InvalidArgument("chunk " + std::to_string(header.chunk()) + " was not asked for");
   }
-  heard_ = true;
+  heard_ = heard_since_tick_ = true;
   if (header.type() == wire::REPLICATE) {
     KUMO_RETURN_IF_ERROR(store_.Add(message, wanted->chunk.range.size(), plan));
   } else {
@@ -144,12 +144,14 @@ bool ReplicaFetch::IsComplete(const Wanted& wanted) const {
 }
 
 void ReplicaFetch::Tick(StepContext* context) {
+  if (std::exchange(heard_since_tick_, false)) heard_at_ = context->now;
+  const bool answers = heard_ && context->now < heard_at_ + kAskAgain;
   int missing = 0;
   for (size_t i = first_missing_; i < wanted_.size() && missing < window_; ++i) {
     Wanted& wanted = wanted_[i];
     if (wanted.complete) continue;
     ++missing;
-    if (context->now < wanted.ask_at) {
+    if (context->now < wanted.ask_at || (answers && wanted.ask_at > 0)) {
       if (!heard_) return;
       continue;
     }

@@ -62,8 +62,9 @@ class ReplicaFetch {
 
   // A REPLICATE, or an ACK of a FETCH_REPLICA. InvalidArgument if it does not fit.
   Status OnMessage(const Message& message, const JobPlan& plan);
-  // Asks for missing chunks, and repeats requests after a while. Until the holder has answered (it
-  // may not have joined the generation yet), asks for one chunk only, at short intervals.
+  // Asks for missing chunks, and repeats requests if nothing has arrived for a while: what is asked
+  // twice is sent twice, and would fill a slow link. Until the holder has answered (it may not have
+  // joined the generation yet), asks for one chunk only, at short intervals.
   void Tick(StepContext* context);
   // Every chunk is there.
   bool complete() const { return first_missing_ == wanted_.size(); }
@@ -76,7 +77,7 @@ class ReplicaFetch {
     Chunk chunk;
     int64_t newest = -1;  // version, as the holder said
     size_t versions = 0;  // 0: the holder has not answered
-    TimeUs ask_at = 0;
+    TimeUs ask_at = 0;    // 0: not asked for yet
     bool complete = false;
   };
 
@@ -90,6 +91,8 @@ class ReplicaFetch {
   ReplicaStore store_;
   bool lost_ = false;
   bool heard_ = false;  // the holder has answered
+  bool heard_since_tick_ = false;
+  TimeUs heard_at_ = 0;  // the first tick after its last answer
   TimeUs interval_ = 0;
 };
 

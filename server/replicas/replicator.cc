@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "common/job/buggify.h"
 
@@ -22,7 +23,6 @@ void Replicator::Send(int chunk, int64_t number, int64_t oldest, const Version& 
                       const std::shared_ptr<const wire::CoordinatorState>& coordinator_state,
                       StepContext* context) {
   Sent sent;
-  sent.interval = unheard_ ? kUnheardInterval : kFirstInterval;
   for (const VersionArray& array : ArraysOf(version)) {
     Message& message = sent.arrays[array.number];
     message.header.set_type(wire::REPLICATE);
@@ -70,7 +70,10 @@ void Replicator::Forget(std::map<Key, Sent>::iterator sent) {
 
 bool Replicator::OnAcknowledged(const wire::Header& header, StepContext* context) {
   if (Buggify(RareWay::kReplicaAckLost)) return false;
-  unheard_ = false;
+  heard_since_tick_ = true;
+  if (std::exchange(unheard_, false)) {
+    for (auto& [key, sent] : sent_) sent.interval = 0;
+  }
   const auto sent = sent_.find({header.chunk(), header.round()});
   if (sent == sent_.end() || sent->second.waits) return false;
   on_their_way_ -= sent->second.arrays.erase(header.version_array());
@@ -80,11 +83,14 @@ bool Replicator::OnAcknowledged(const wire::Header& header, StepContext* context
   return there;
 }
 
-// The interval of a version begins with the first tick after it was sent, doubles with each
-// repetition, and ends at kLastInterval.
+// The interval of a version begins with the first tick after it was sent, and anew with each
+// answer; it doubles with each repetition, up to kLastInterval.
 void Replicator::Tick(StepContext* context) {
+  const bool heard = std::exchange(heard_since_tick_, false);
   for (auto& [key, sent] : sent_) {
     if (sent.waits) continue;
+    if (heard) sent.resend_at = 0;
+    if (sent.interval == 0) sent.interval = unheard_ ? kUnheardInterval : kFirstInterval;
     if (sent.resend_at > 0 && context->now >= sent.resend_at) {
       SendArrays(sent, context);
       sent.interval = std::min(2 * sent.interval, kLastInterval);
@@ -99,6 +105,7 @@ void Replicator::StartOver() {
   waiting_.clear();
   on_their_way_ = 0;
   unheard_ = true;
+  heard_since_tick_ = false;
 }
 
 void Replicator::SendArrays(const Sent& sent, StepContext* context) const {

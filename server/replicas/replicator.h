@@ -36,7 +36,8 @@ class Replicator {
   // An acknowledgement of the holder: true if it completes a version there. Sends queued versions
   // as the window allows.
   bool OnAcknowledged(const wire::Header& header, StepContext* context);
-  // Repeats arrays that have not been acknowledged for a while.
+  // Repeats arrays that have not been acknowledged for a while, during which nothing was: a slow
+  // network may take long to deliver a window.
   void Tick(StepContext* context);
   // The holder may be another process that has not joined the generation yet. Forgets everything
   // that was on its way; later sends are repeated at short intervals until the holder answers.
@@ -52,8 +53,8 @@ class Replicator {
   struct Sent {
     std::map<int, Message> arrays;  // not acknowledged yet, by number (Version)
     bool waits = true;              // queued: nothing of it has been sent
-    TimeUs interval = 0;
-    TimeUs resend_at = 0;  // 0: the interval begins with the next tick
+    TimeUs interval = 0;            // 0: of the first repetition
+    TimeUs resend_at = 0;           // 0: the interval begins with the next tick
   };
   using Key = std::pair<int, int64_t>;  // chunk, version
 
@@ -64,6 +65,7 @@ class Replicator {
   PeerName holder_;
   int window_;
   bool unheard_ = false;  // the holder has not answered since StartOver
+  bool heard_since_tick_ = false;
   std::map<Key, Sent> sent_;
   std::deque<Key> waiting_;  // in order; may name versions that are no longer in sent_
   size_t on_their_way_ = 0;  // arrays of versions that do not wait

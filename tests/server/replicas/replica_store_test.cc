@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <random>
 #include <vector>
@@ -200,6 +201,29 @@ TEST(Replicator, RepeatsWhatIsNotAcknowledgedLessAndLessOften) {
   EXPECT_LE(times, 10);
 }
 
+// A window may take a slow network a long time. What is sent twice makes it longer.
+TEST(Replicator, RepeatsNothingWhileTheHolderAnswers) {
+  for (const bool another_holder : {false, true}) {
+    Replicator replicator("holder", kWindow);
+    if (another_holder) replicator.StartOver();
+    std::vector<Message> sent;
+    for (int chunk = 0; chunk < 4; ++chunk) {
+      for (Message& message : Messages(chunk, 1, &replicator)) sent.push_back(std::move(message));
+    }
+    TimeUs now = kSecond;
+    for (const Message& message : sent) {
+      StepContext answered{now, {}};
+      replicator.OnAcknowledged(message.header, &answered);
+      for (int tick = 0; tick < 15; ++tick, now += 100 * kMillisecond) {
+        StepContext context{now, {}};
+        replicator.Tick(&context);
+        EXPECT_TRUE(context.actions.empty());
+      }
+    }
+    EXPECT_TRUE(replicator.idle());
+  }
+}
+
 TEST(Replicator, AWindowIsOnItsWayAndTheOthersFollowInOrder) {
   Replicator replicator("holder", 4);
   std::vector<Message> sent;
@@ -293,6 +317,35 @@ TEST(ReplicaFetch, IsCompleteWhenAllThatTheHolderNamesIsThere) {
     f.fetch.Tick(&more);
     EXPECT_TRUE(more.actions.empty());
   }
+}
+
+TEST(ReplicaFetch, AsksAgainOnlyIfNothingArrivesForAWhile) {
+  std::vector<Chunk> chunks;
+  for (int i = 0; i < 4; ++i) chunks.push_back({.index = i, .range = {0, kReplicaNumbers}});
+  ReplicaFetch fetch("holder", chunks, 4);
+  std::map<int, int> asked;  // times, by chunk
+  TimeUs now = 0;
+  const auto tick = [&](TimeUs until) {
+    for (; now < until; now += 100 * kMillisecond) {
+      StepContext context{now, {}};
+      fetch.Tick(&context);
+      for (const ServerAction& action : context.actions) {
+        ++asked[std::get<SendAction>(action).message.header.chunk()];
+      }
+    }
+  };
+  tick(100 * kMillisecond);
+  EXPECT_EQ(asked, (std::map<int, int>{{0, 1}})) << "until the holder is heard";
+  // A slow link brings an array each second, and loses the last chunk.
+  for (int chunk = 0; chunk < 3; ++chunk) {
+    for (const Message& message : Messages(chunk, 0)) {
+      ASSERT_TRUE(fetch.OnMessage(message, kKeptPlan).ok());
+      tick(now + kSecond);
+    }
+  }
+  EXPECT_EQ(asked, (std::map<int, int>{{0, 1}, {1, 1}, {2, 1}, {3, 1}}));
+  tick(now + 3 * kSecond);
+  EXPECT_EQ(asked.at(3), 2);
 }
 
 TEST(ReplicaFetch, SaysWhenNothingWasKept) {
