@@ -18,6 +18,7 @@ void Speakers::Closed(int fd) {
     gone_.push_back(closed->second);
     current_.erase(current);
   }
+  former_[fd] = closed->second;
   open_.erase(closed);
 }
 
@@ -27,10 +28,20 @@ bool Speakers::Knows(int fd, const std::string& routing_id) const {
 }
 
 bool Speakers::Spoke(int fd, const std::string& routing_id) {
+  // If a process connects anew, ZeroMQ gives the rest of its old connection an id that begins with
+  // 0.
+  if (routing_id.starts_with('\0')) return false;
   const auto open = open_.find(fd);
   if (open == open_.end()) return false;
-  // The descriptor is of a newer connection, of another process.
-  if (!open->second.empty() && open->second != routing_id) return false;
+  if (std::string& speaker = open->second; !speaker.empty() && speaker != routing_id) {
+    // One of them is the descriptor's former owner, whose messages are late.
+    if (speaker != former_[fd]) return false;
+    if (const auto current = current_.find(speaker);
+        current != current_.end() && current->second == fd) {
+      gone_.push_back(speaker);
+      current_.erase(current);
+    }
+  }
   open->second = routing_id;
   current_[routing_id] = fd;
   return true;

@@ -2,7 +2,8 @@
 // have ended. A process that is killed has its connections closed by the kernel at once.
 //
 // ZeroMQ delivers the last messages of a connection after it reports the end: such a message is
-// late, and no sign of life.
+// late, and no sign of life. If its descriptor is used again by then, the message looks like one of
+// the new connection, until the process behind that speaks.
 //
 // Owned by the listening socket, used by its loop thread only.
 #pragma once
@@ -30,6 +31,7 @@ class Speakers {
 
  private:
   std::unordered_map<int, std::string> open_;     // routing id; "" until it speaks
+  std::unordered_map<int, std::string> former_;   // likewise, of the descriptor's last connection
   std::unordered_map<std::string, int> current_;  // by routing id: its newest connection
   std::vector<std::string> gone_;
 };

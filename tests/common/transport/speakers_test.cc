@@ -36,6 +36,32 @@ TEST(Speakers, WhatComesAfterTheEndIsLate) {
   EXPECT_THAT(speakers.TakeGone(), ElementsAre("a"));
 }
 
+// The rest of a connection that has ended may be delivered before its descriptor's new owner
+// speaks.
+TEST(Speakers, WhoSpeaksLateDoesNotKeepTheDescriptorOfAnother) {
+  Speakers speakers;
+  speakers.Accepted(5);
+  EXPECT_TRUE(speakers.Spoke(5, "a"));
+  speakers.Closed(5);
+  EXPECT_THAT(speakers.TakeGone(), ElementsAre("a"));
+  speakers.Accepted(5);
+  speakers.Spoke(5, "a");  // late, or from its new connection: nobody can tell yet
+  EXPECT_TRUE(speakers.Spoke(5, "b"));
+  EXPECT_THAT(speakers.TakeGone(), ElementsAre("a"));
+  EXPECT_FALSE(speakers.Spoke(5, "a"));
+  EXPECT_TRUE(speakers.Spoke(5, "b"));
+  speakers.Closed(5);
+  EXPECT_THAT(speakers.TakeGone(), ElementsAre("b"));
+}
+
+// Process a has connected anew, over 6, and its old connection's rest has an id of ZeroMQ's.
+TEST(Speakers, AnIdOfZeroMqsOwnIsNoSpeaker) {
+  Speakers speakers;
+  speakers.Accepted(5);
+  EXPECT_FALSE(speakers.Spoke(5, std::string("\0\1\2\3\4", 5)));
+  EXPECT_TRUE(speakers.Spoke(5, "b"));
+}
+
 TEST(Speakers, AProcessThatHasConnectedAnewIsNotGone) {
   Speakers speakers;
   speakers.Accepted(5);
