@@ -211,9 +211,11 @@ Status PosixFileSystem::RemoveFile(const std::string& path) {
   return OkStatus();
 }
 
-bool PosixFileSystem::Exists(const std::string& path) {
+Result<bool> PosixFileSystem::Has(const std::string& path) {
   struct stat info;
-  return ::stat(path.c_str(), &info) == 0;
+  if (::stat(path.c_str(), &info) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return ErrnoStatus("find", path);
 }
 
 Status PosixFileSystem::CreateDirectories(const std::string& path) {

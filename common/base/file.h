@@ -56,7 +56,14 @@ class FileSystem {
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status RemoveFile(const std::string& path) = 0;
 
-  virtual bool Exists(const std::string& path) = 0;
+  // Whether a file or folder of this name is there. An error if that cannot be said now, as on a
+  // network file system that does not answer.
+  virtual Result<bool> Has(const std::string& path) = 0;
+  // Has(path), an error counting as no: where nothing is removed or forgotten for it.
+  bool Exists(const std::string& path) {
+    const Result<bool> has = Has(path);
+    return has.ok() && *has;
+  }
   // Creates the folder and its parents, and makes them durable; ok if they exist.
   virtual Status CreateDirectories(const std::string& path) = 0;
   // Names in a folder, sorted.
@@ -80,7 +87,7 @@ class PosixFileSystem : public FileSystem {
   Result<std::unique_ptr<ReadableFile>> OpenForReading(const std::string& path) override;
   Status Rename(const std::string& from, const std::string& to) override;
   Status RemoveFile(const std::string& path) override;
-  bool Exists(const std::string& path) override;
+  Result<bool> Has(const std::string& path) override;
   Status CreateDirectories(const std::string& path) override;
   Result<std::vector<std::string>> List(const std::string& directory) override;
   Status RemoveEmptyDirectory(const std::string& path) override;

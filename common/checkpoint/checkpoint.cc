@@ -21,7 +21,8 @@ std::string ManifestPath(const std::string& folder, const std::string& name) {
 
 // Names of all folders that are or may become a checkpoint, newest first.
 Result<std::vector<std::string>> ListCandidates(FileSystem& files, const std::string& folder) {
-  if (!files.Exists(folder)) return std::vector<std::string>();
+  KUMO_ASSIGN_OR_RETURN(const bool there, files.Has(folder));
+  if (!there) return std::vector<std::string>();
   KUMO_ASSIGN_OR_RETURN(std::vector<std::string> names, files.List(folder));
   std::erase_if(names, [](const std::string& name) { return VersionOf(name) < 0; });
   std::sort(names.begin(), names.end(),
@@ -92,7 +93,8 @@ Status VerifyFileIn(FileSystem& files, const std::string& directory,
 // Removes the manifest first: after a power failure in between, the rest is no checkpoint.
 Status RemoveCheckpoint(FileSystem& files, const std::string& folder, const std::string& name) {
   const std::string directory = JoinPath(folder, name);
-  if (files.Exists(ManifestPath(folder, name))) {
+  KUMO_ASSIGN_OR_RETURN(const bool complete, files.Has(ManifestPath(folder, name)));
+  if (complete) {
     KUMO_RETURN_IF_ERROR(files.RemoveFile(ManifestPath(folder, name)));
     KUMO_RETURN_IF_ERROR(files.SyncDirectory(directory));
   }
@@ -156,10 +158,13 @@ Result<SavedShardFile> SaveShard(FileSystem& files, const std::string& folder,
 }
 
 Result<std::vector<std::string>> ListCheckpoints(FileSystem& files, const std::string& folder) {
-  KUMO_ASSIGN_OR_RETURN(std::vector<std::string> names, ListCandidates(files, folder));
-  std::erase_if(names,
-                [&](const std::string& name) { return !files.Exists(ManifestPath(folder, name)); });
-  return names;
+  KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListCandidates(files, folder));
+  std::vector<std::string> complete;
+  for (const std::string& name : names) {
+    KUMO_ASSIGN_OR_RETURN(const bool has, files.Has(ManifestPath(folder, name)));
+    if (has) complete.push_back(name);
+  }
+  return complete;
 }
 
 Result<std::string> FindLatest(FileSystem& files, const std::string& folder) {
@@ -268,9 +273,9 @@ Result<std::vector<std::string>> PruneCheckpoints(FileSystem& files, const std::
 
 Status RemoveUnfinished(FileSystem& files, const std::string& folder, int64_t version) {
   const std::string name = CheckpointName(version);
-  if (!files.Exists(JoinPath(folder, name)) || files.Exists(ManifestPath(folder, name))) {
-    return OkStatus();
-  }
+  KUMO_ASSIGN_OR_RETURN(const bool there, files.Has(JoinPath(folder, name)));
+  KUMO_ASSIGN_OR_RETURN(const bool complete, files.Has(ManifestPath(folder, name)));
+  if (!there || complete) return OkStatus();
   return RemoveCheckpoint(files, folder, name);
 }
 

@@ -135,9 +135,11 @@ Result<ResumePoint> NewestToResume(FileSystem& files, const Experiment& experime
   for (const std::string& name : names) {
     Result<checkpoint::Manifest> manifest = VerifyCheckpoint(files, folder, name);
     if (!manifest.ok()) {
-      // A checkpoint that merely cannot be read now is not skipped: it would be deleted later.
+      // A checkpoint that merely cannot be read, now or by this user, is not skipped: it would be
+      // deleted later.
       const StatusCode code = manifest.status().code();
-      if (code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted) {
+      if (code != StatusCode::kDataLoss && code != StatusCode::kNotFound &&
+          code != StatusCode::kInvalidArgument) {
         return manifest.status().WithContext("checkpoint " + name);
       }
       point.skipped.push_back(name + ": " + manifest.status().message());

@@ -109,7 +109,8 @@ void Disk::Answer(Message* reply) {
   wire::Header& header = reply->header;
   if (header.type() == wire::CHECKPOINTS) {
     *header.mutable_held_checkpoints() = HeldCheckpoints(*files_, folder_);
-    header.mutable_held_checkpoints()->set_generation(LastGeneration(*files_, experiment_));
+    const Result<uint32_t> generation = LastGeneration(*files_, experiment_);
+    if (generation.ok()) header.mutable_held_checkpoints()->set_generation(*generation);
     return;
   }
   wire::FilePiece* const piece = header.mutable_file_piece();

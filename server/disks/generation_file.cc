@@ -25,17 +25,23 @@ bool HasGeneration(FileSystem& files, const Experiment& experiment) {
   return files.Exists(GenerationFile(experiment));
 }
 
-uint32_t LastGeneration(FileSystem& files, const Experiment& experiment) {
-  constexpr uint64_t kLongest = 64;
+Result<uint32_t> LastGeneration(FileSystem& files, const Experiment& experiment) {
+  constexpr uint64_t kLongest = 1 << 20;
   const Result<std::string> text = ReadWholeFile(files, GenerationFile(experiment), kLongest);
-  if (!text.ok()) return 0;
+  if (!text.ok()) {
+    const StatusCode code = text.status().code();
+    const bool damaged = code == StatusCode::kDataLoss || code == StatusCode::kInvalidArgument;
+    if (damaged || code == StatusCode::kNotFound) return 0;
+    return text.status();
+  }
   const uint32_t number = ParseNumber<uint32_t>(text->substr(0, text->find('\n'))).value_or(0);
   return number < kLastGeneration ? number : 0;
 }
 
 Result<uint32_t> ReserveGeneration(FileSystem& files, const Experiment& experiment,
                                    uint32_t at_least) {
-  const uint32_t generation = std::max(LastGeneration(files, experiment), at_least) + 1;
+  KUMO_ASSIGN_OR_RETURN(const uint32_t last, LastGeneration(files, experiment));
+  const uint32_t generation = std::max(last, at_least) + 1;
   KUMO_RETURN_IF_ERROR(WriteGeneration(files, experiment, generation));
   return generation;
 }

@@ -135,7 +135,7 @@ Status MemoryFileSystem::RemoveFile(const std::string& path) {
   return OkStatus();
 }
 
-bool MemoryFileSystem::Exists(const std::string& path) { return names_.contains(path); }
+Result<bool> MemoryFileSystem::Has(const std::string& path) { return names_.contains(path); }
 
 Status MemoryFileSystem::CreateDirectories(const std::string& path) {
   if (path == "/" || path == "." || names_.contains(path)) return OkStatus();

@@ -38,7 +38,7 @@ class MemoryFileSystem : public FileSystem {
   Result<std::unique_ptr<ReadableFile>> OpenForReading(const std::string& path) override;
   Status Rename(const std::string& from, const std::string& to) override;
   Status RemoveFile(const std::string& path) override;
-  bool Exists(const std::string& path) override;
+  Result<bool> Has(const std::string& path) override;
   Status CreateDirectories(const std::string& path) override;
   Result<std::vector<std::string>> List(const std::string& directory) override;
   Status RemoveEmptyDirectory(const std::string& path) override;
@@ -67,9 +67,20 @@ class MemoryFileSystem : public FileSystem {
 class BusyFileSystem : public MemoryFileSystem {
  public:
   std::string busy;  // a part of their paths
+  StatusCode code = StatusCode::kUnavailable;
+  bool unseen = false;  // it cannot even say whether they are there
   Result<std::unique_ptr<ReadableFile>> OpenForReading(const std::string& path) override {
-    if (!busy.empty() && path.find(busy) != std::string::npos) return Unavailable("try again");
+    if (IsBusy(path)) return Status(code, "try again: " + path);
     return MemoryFileSystem::OpenForReading(path);
+  }
+  Result<bool> Has(const std::string& path) override {
+    if (unseen && IsBusy(path)) return Status(code, "try again: " + path);
+    return MemoryFileSystem::Has(path);
+  }
+
+ private:
+  bool IsBusy(const std::string& path) const {
+    return !busy.empty() && path.find(busy) != std::string::npos;
   }
 };
 

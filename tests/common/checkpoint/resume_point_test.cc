@@ -206,14 +206,36 @@ TEST(FindCheckpointToResume, AManifestThatNobodyWroteIsPassedOver) {
 TEST(FindCheckpointToResume, OneThatCannotBeReadJustNowIsNotPassedOver) {
   BusyFileSystem files;
   for (const int64_t version : {7, 20}) Save(files, version);
-  for (const std::string& file : {std::string("MANIFEST"), FilePath(20).substr(1)}) {
-    files.busy = file == "MANIFEST" ? CheckpointName(20) + "/MANIFEST" : file;
-    const auto found = FindCheckpointToResume(files, SomeExperiment("auto"));
-    EXPECT_EQ(found.status().code(), StatusCode::kUnavailable) << found.status().message();
-    EXPECT_THAT(found.status().message(), HasSubstr(CheckpointName(20)));
+  // FailedPrecondition: this user may not read it.
+  for (const StatusCode code : {StatusCode::kUnavailable, StatusCode::kFailedPrecondition}) {
+    files.code = code;
+    for (const std::string& file : {std::string("MANIFEST"), FilePath(20).substr(1)}) {
+      files.busy = file == "MANIFEST" ? CheckpointName(20) + "/MANIFEST" : file;
+      const auto found = FindCheckpointToResume(files, SomeExperiment("auto"));
+      EXPECT_EQ(found.status().code(), code) << found.status().message();
+      EXPECT_THAT(found.status().message(), HasSubstr(CheckpointName(20)));
+    }
   }
   files.busy.clear();
   EXPECT_EQ(Found(files, "auto"), 20);
+}
+
+// Neither is it overlooked, nor are all.
+TEST(FindCheckpointToResume, WhereADiskCannotSayWhatIsThereNothingIsResumedOrRemoved) {
+  BusyFileSystem files;
+  for (const int64_t version : {7, 20}) Save(files, version);
+  files.unseen = true;
+  for (const std::string& path :
+       {std::string(kResumed) + "/" + CheckpointName(20) + "/MANIFEST", std::string(kResumed)}) {
+    files.busy = path;
+    EXPECT_EQ(FindCheckpointToResume(files, SomeExperiment("auto")).status().code(),
+              StatusCode::kUnavailable);
+    EXPECT_FALSE(RemoveUnfinished(files, kResumed, 20).ok());
+    EXPECT_FALSE(PruneCheckpoints(files, kResumed, {.newest = 1}, 7).ok());
+  }
+  files.busy.clear();
+  EXPECT_EQ(Found(files, "auto"), 20);
+  EXPECT_EQ(Found(files, "7"), 7);
 }
 
 TEST(FindCheckpointToResume, ADamagedOneThatIsNamedIsRefusedAndTheLastGoodOneOffered) {

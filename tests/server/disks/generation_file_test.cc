@@ -26,6 +26,19 @@ TEST(GenerationFile, IsAboveAllThatWereReservedBefore) {
   EXPECT_EQ(*ReserveGeneration(files, experiment, 3), 4u);
 }
 
+TEST(GenerationFile, ANumberThatCannotBeReadNowIsNotUsedAgain) {
+  BusyFileSystem files;
+  ASSERT_TRUE(files.CreateDirectories("/out").ok());
+  EXPECT_EQ(*ReserveGeneration(files, InOut(), 4), 5u);
+  files.busy = "generation";
+  for (const StatusCode code : {StatusCode::kUnavailable, StatusCode::kFailedPrecondition}) {
+    files.code = code;
+    EXPECT_EQ(ReserveGeneration(files, InOut(), 0).status().code(), code);
+  }
+  files.busy.clear();
+  EXPECT_EQ(*ReserveGeneration(files, InOut(), 0), 6u);
+}
+
 TEST(GenerationFile, ANumberThatNoJobComesToIsNotCountedOn) {
   MemoryFileSystem files;
   files.Put("/out/generation", "4294967295\n");
