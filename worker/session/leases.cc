@@ -98,7 +98,7 @@ Lease* Leases::Find(int partition) {
 void Leases::Claim(const OpenRequests& requests, const std::optional<std::pair<int, int64_t>>& owed,
                    wire::Hello* hello) const {
   for (const auto& [partition, lease] : leases_) {
-    if (lease.until < plan_->rounds()) continue;  // a helper's: no claim
+    if (lease.until != std::numeric_limits<int64_t>::max()) continue;  // a helper's: no claim
     wire::Hello::Claim* claim = hello->add_claims();
     claim->set_partition(partition);
     claim->set_from(lease.from);

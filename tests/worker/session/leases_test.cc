@@ -113,6 +113,17 @@ TEST_F(LeasesTest, AHelpersPartitionIsNeitherTheTargetWhenDoneNorClaimed) {
   EXPECT_EQ(hello.claims(0).partition(), 1);
 }
 
+// ... in the last round, and after it in the last evaluation, too.
+TEST_F(LeasesTest, AHelperOfTheEndClaimsNothing) {
+  for (const int64_t until : {plan_.rounds(), plan_.rounds() + 1}) {
+    leases_.OnOrders(0, Orders({{0, until - 1, until}}));
+    wire::Hello hello;
+    leases_.Claim(OpenRequests(1, 1), std::nullopt, &hello);
+    EXPECT_EQ(hello.claims_size(), 0);
+    leases_.OnOrders(0, Orders({}));
+  }
+}
+
 TEST_F(LeasesTest, WhatIsOnItsWayOfAPartitionThatWasHereIsSaidInTheHello) {
   OpenRequests requests(1, 1);
   for (const int chunk : {0, 1}) {
