@@ -30,10 +30,8 @@ CliEnvironment FindEnvironment() {
   return environment;
 }
 
-int Main(const std::vector<std::string>& args) {
-  const CliEnvironment environment = FindEnvironment();
-  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo");
-  EndWhenOutOfResources(exit_reporter);
+int Run(const std::vector<std::string>& args, const CliEnvironment& environment,
+        const ExitReporter& exit_reporter) {
   if (args.empty()) {
     PrintOverview(environment, "--help");
     return exit_reporter.Report(ExitCode::kUsage, "the command is missing");
@@ -52,6 +50,13 @@ int Main(const std::vector<std::string>& args) {
   for (const size_t i : Meant(args[0], known)) meant.emplace_back(known[i].name);
   return exit_reporter.Report(ExitCode::kUsage, "unknown command " + args[0] + DidYouMean(meant) +
                                                     " (kumo --help lists them)");
+}
+
+int Main(const std::vector<std::string>& args) {
+  const CliEnvironment environment = FindEnvironment();
+  const ExitReporter exit_reporter = environment.ExitReporterOf("kumo");
+  EndWhenOutOfResources(exit_reporter);
+  return exit_reporter.ReportPrinted(Run(args, environment, exit_reporter));
 }
 
 }  // namespace

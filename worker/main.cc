@@ -128,17 +128,16 @@ Result<JsonFields> PrintCheck(const Trainer& trainer, const Experiment& experime
   const RoundPlan last = shape.plan.Round(shape.plan.rounds() - 1);
   const ExchangeBytes bytes =
       shape.policy.BytesOf(last, shape.map.chunks(), experiment.sync.partitions);
-  const auto name = [&](CodecId codec) {
-    return WriteValue(last.full_precision ? CodecId::kFp32 : codec);
-  };
-  std::printf("traffic  %s: each partition pushes %s (%s), each worker pulls %s (%s)\n",
-              last.local_steps ? "a block" : "a minibatch",
-              HumanBytes(static_cast<uint64_t>(bytes.push)).c_str(),
-              name(experiment.sync.push_codec).c_str(),
-              HumanBytes(static_cast<uint64_t>(bytes.pull)).c_str(),
-              shape.policy.Relays(last, Segment::kDecayed)
-                  ? "contributions, relayed"
-                  : name(experiment.sync.pull_codec).c_str());
+  const Codec* const pull = shape.policy.PullCodec(last, Segment::kDecayed);
+  std::printf(
+      "traffic  %s: each partition pushes %s (%s), each worker pulls %s (%s)\n",
+      last.local_steps ? "a block" : "a minibatch",
+      HumanBytes(static_cast<uint64_t>(bytes.push)).c_str(),
+      WriteValue(last.full_precision ? CodecId::kFp32 : experiment.sync.push_codec).c_str(),
+      HumanBytes(static_cast<uint64_t>(bytes.pull)).c_str(),
+      shape.policy.Relays(last, Segment::kDecayed)
+          ? "contributions, relayed"
+          : WriteValue(pull == nullptr ? CodecId::kFp32 : experiment.sync.pull_codec).c_str());
   std::string devices;
   for (const std::string& device : ListDevices()) devices += (devices.empty() ? "" : ", ") + device;
   std::printf("devices  %s\n", devices.c_str());
@@ -381,8 +380,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
   if (!usage.ok()) return exit_reporter.Report(ExitCode::kUsage, usage.message());
   if (arguments.use.asked()) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
-    return exit_reporter.Report(
-        arguments.use.Run(arguments.file, arguments.sets, VariablesOf(environ)));
+    return exit_reporter.ReportPrinted(exit_reporter.Report(
+        arguments.use.Run(arguments.file, arguments.sets, VariablesOf(environ))));
   }
   if (!arguments.evaluate.empty()) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
@@ -393,7 +392,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
     constexpr int kHanging = 2;
     const int columns = arguments.json ? 0 : TerminalColumns(STDOUT_FILENO);
     std::fputs(Folded(*said + "\n", columns, kHanging).c_str(), stdout);
-    return 0;
+    return exit_reporter.ReportPrinted(0);
   }
   const Result<Experiment> experiment =
       ParseExperiment(arguments.file, arguments.sets, VariablesOf(environ));
@@ -402,7 +401,8 @@ int Main(const char* program, const std::vector<std::string>& args) {
   if (takes_part && experiment->worker.OwnsModel()) {
     return exit_reporter.Report(BecomeProgram(arguments, *experiment));
   }
-  return exit_reporter.Report(Run(arguments, *experiment, program));
+  const int code = exit_reporter.Report(Run(arguments, *experiment, program));
+  return takes_part ? code : exit_reporter.ReportPrinted(code);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // The commands of kumo but launch, check and status.
 #include <gmock/gmock.h>
 
+#include <sys/wait.h>
+
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -51,6 +54,15 @@ TEST_F(CommandsTest, HelpAndVersionAreDone) {
               ::testing::MatchesRegex("kumo [0-9.]+\ncommit  [^\n]+\n"
                                       "CPU     oneDNN [0-9.]+, kernels for [^\n]+\n"
                                       "CUDA    [^\n]*/lib/kumo/backend_cuda.so[^\n]*\n"));
+}
+
+TEST_F(CommandsTest, AnAnswerThatDoesNotFitOnTheDiskIsNoSuccess) {
+  const std::string command =
+      std::string(KUMO_BINARY) + " options --markdown > /dev/full 2> " + folder_ + "/full.err";
+  const int ended = std::system(command.c_str());
+  ASSERT_TRUE(WIFEXITED(ended));
+  EXPECT_EQ(WEXITSTATUS(ended), 75);
+  EXPECT_THAT(Read("full.err"), HasSubstr("kumo: not all of the output"));
 }
 
 TEST_F(CommandsTest, OptionsPrintsTheTable) {

@@ -1,6 +1,7 @@
 #include "common/base/process/exit_report.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -128,6 +129,16 @@ int ExitReporter::Report(ExitCode code, const std::string& words) const {
 int ExitReporter::Report(const Status& status) const {
   if (status.ok()) return 0;
   return Report(ExitCodeOf(status), status.message());
+}
+
+int ExitReporter::ReportPrinted(int code) const {
+  const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  struct stat out = {};
+  const bool pipe =
+      fstat(STDOUT_FILENO, &out) == 0 && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode));
+  if (code != 0 || !failed || pipe) return code;
+  return Report(ExitCode::kUnavailable,
+                "not all of the output could be written to stdout: is its disk full?");
 }
 
 int ExitReporter::ReportDone(const std::string& words) const {

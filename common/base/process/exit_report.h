@@ -58,6 +58,10 @@ class ExitReporter {
   int Report(ExitCode code, const std::string& words) const;
   // Reports a status; an ok status writes nothing and returns 0.
   int Report(const Status& status) const;
+  // The exit code of a command whose result is what it has printed on stdout: `code`, or, if that
+  // is 0 and not all was written, as on a full disk, kUnavailable with a line that says so. A
+  // reader of a pipe that has gone is no error.
+  int ReportPrinted(int code) const;
   // Writes `words`, unless empty, only to the termination log of a successful process. Returns 0.
   int ReportDone(const std::string& words) const;
 

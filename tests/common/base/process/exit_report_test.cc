@@ -1,4 +1,7 @@
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -53,6 +56,20 @@ class ExitReporterTest : public ::testing::Test {
   const test::ScratchDirectory scratch_;
   const std::string log_ = scratch_ / "termination-log";
 };
+
+// A script that reads the file would take half an answer for the whole one.
+TEST_F(ExitReporterTest, WhatCouldNotBePrintedIsNoSuccess) {
+  const ExitReporter reporter("kumo", log_);
+  const auto print = [&](const char* path) {
+    if (std::freopen(path, "w", stdout) == nullptr) _exit(1);
+    std::fputs("an answer\n", stdout);
+    std::exit(reporter.ReportPrinted(0));
+  };
+  EXPECT_EXIT(print("/dev/full"), testing::ExitedWithCode(75), "kumo: .*written to stdout");
+  EXPECT_EXIT(print("/dev/null"), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(print((scratch_ / "answer").c_str()), testing::ExitedWithCode(0), "^$");
+  EXPECT_EQ(Read(scratch_ / "answer"), "an answer\n");
+}
 
 TEST_F(ExitReporterTest, OneLineGoesToStderrAndTheTerminationLog) {
   std::ofstream(log_) << "what was there before, and longer than the line that replaces it";
