@@ -84,29 +84,52 @@ std::string FolderName(std::string name) {
   return name.substr(0, kLongestPointName - 17) + "-" + HexDigits(hash.value());
 }
 
-// Names the points by the settings in which they differ; a single point by all of its settings.
-void NamePoints(std::vector<SweepPoint>* points) {
-  std::map<std::string, std::set<std::string>> values;  // by key
-  std::map<std::string, std::set<std::string>> keys;    // by name without section
-  const auto name_of = [](const std::string& key) { return key.substr(key.find('.') + 1); };
-  for (const SweepPoint& point : *points) {
+using Keys = std::set<std::string>;
+
+// Settings in which points of these axes may differ; all if there is only one point. Independent of
+// the points that are drawn, so that a point of a random sweep keeps its name if more are drawn.
+Keys VaryingKeys(std::span<const SweepAxis> axes) {
+  Keys all;
+  Keys varying;
+  for (const SweepAxis& axis : axes) {
+    all.insert(axis.key);
+    if (axis.IsRange() || axis.values.size() > 1) varying.insert(axis.key);
+  }
+  return varying.empty() ? all : varying;
+}
+
+// Settings in which the points differ, or which only some of them have; all if there is only one
+// point.
+Keys DifferingKeys(std::span<const SweepPoint> points) {
+  std::map<std::string, Keys> values;  // by key
+  std::map<std::string, size_t> points_with;
+  for (const SweepPoint& point : points) {
     for (const auto& [key, value] : point.settings) {
       values[key].insert(value);
-      keys[name_of(key)].insert(key);
+      ++points_with[key];
     }
   }
-  // A setting that only some points have makes a difference too.
-  const auto differs = [&](const std::string& key) {
-    const auto has = [&](const SweepPoint& point) {
-      return std::ranges::any_of(point.settings, [&](const auto& one) { return one.first == key; });
-    };
-    return points->size() == 1 || values[key].size() > 1 || !std::ranges::all_of(*points, has);
-  };
+  Keys differing;
+  for (const auto& [key, of_key] : values) {
+    if (points.size() == 1 || of_key.size() > 1 || points_with[key] < points.size()) {
+      differing.insert(key);
+    }
+  }
+  return differing;
+}
+
+// Names the points by their settings of these keys.
+void NamePoints(const Keys& named, std::vector<SweepPoint>* points) {
+  std::map<std::string, Keys> keys;  // by name without section
+  const auto name_of = [](const std::string& key) { return key.substr(key.find('.') + 1); };
+  for (const SweepPoint& point : *points) {
+    for (const auto& [key, value] : point.settings) keys[name_of(key)].insert(key);
+  }
   std::map<std::string, int> used;
   for (SweepPoint& point : *points) {
     std::string name;
     for (const auto& [key, value] : point.settings) {
-      if (!differs(key)) continue;
+      if (!named.contains(key)) continue;
       const std::string shown = keys[name_of(key)].size() == 1 ? name_of(key) : key;
       name += (name.empty() ? "" : ",") + shown + "=" + value;
     }
@@ -215,7 +238,7 @@ Result<std::vector<SweepPoint>> GridOf(std::span<const SweepAxis> axes) {
     }
     points = std::move(more);
   }
-  NamePoints(&points);
+  NamePoints(VaryingKeys(axes), &points);
   return points;
 }
 
@@ -236,7 +259,7 @@ Result<std::vector<SweepPoint>> RandomPoints(std::span<const SweepAxis> axes, in
     }
     if (drawn.insert(point.Sets()).second) points.push_back(std::move(point));
   }
-  NamePoints(&points);
+  NamePoints(VaryingKeys(axes), &points);
   return points;
 }
 
@@ -265,7 +288,7 @@ Result<std::vector<SweepPoint>> ListedPoints(std::string_view text) {
     }
   }
   if (points.empty()) return InvalidArgument("no line has a point");
-  NamePoints(&points);
+  NamePoints(DifferingKeys(points), &points);
   return points;
 }
 

@@ -55,6 +55,7 @@ TEST(SweepPoints, RandomPointsAreThoseOfTheSeed) {
   ASSERT_TRUE(some.ok() && more.ok());
   for (size_t i = 0; i < some->size(); ++i) {
     EXPECT_EQ((*some)[i].Sets(), (*more)[i].Sets()) << "more go on from fewer";
+    EXPECT_EQ((*some)[i].name, (*more)[i].name);
   }
   EXPECT_NE((*some)[0].Sets(), (*RandomPoints(axes, 1, 8))[0].Sets());
   int below = 0;
@@ -70,6 +71,22 @@ TEST(SweepPoints, RandomPointsAreThoseOfTheSeed) {
   }
   EXPECT_GT(below, 10) << "half of them, in the logarithm";
   EXPECT_EQ(RandomPoints(Axes({"job.seed=1,2"}), 50, 1)->size(), 2u) << "no point twice";
+}
+
+// The folder of a run that is done is found again, whatever else has been drawn.
+TEST(SweepPoints, ARandomPointKeepsItsNameIfMoreAreDrawn) {
+  const std::vector<SweepAxis> axes =
+      Axes({"schedule.learning_rate=1e-4..1e-1:log", "sync.minibatch=32", "job.seed=1,2"});
+  const auto most = RandomPoints(axes, 30, 3);
+  ASSERT_TRUE(most.ok());
+  for (const int count : {1, 2, 3, 10}) {
+    const auto fewer = RandomPoints(axes, count, 3);
+    ASSERT_TRUE(fewer.ok());
+    for (size_t i = 0; i < fewer->size(); ++i) EXPECT_EQ((*fewer)[i].name, (*most)[i].name);
+  }
+  EXPECT_THAT((*most)[0].name,
+              testing::AllOf(testing::HasSubstr("learning_rate="), testing::HasSubstr(",seed="),
+                             testing::Not(testing::HasSubstr("minibatch"))));
 }
 
 TEST(SweepPoints, AListHasAPointOnEachLine) {
