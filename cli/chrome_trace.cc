@@ -90,7 +90,10 @@ void ChromeTrace::Add(const wire::TraceReport& report, const void* payload, size
   }
   trace::Spans spans;
   if (bytes > INT_MAX || !spans.ParseFromArray(payload, static_cast<int>(bytes))) return;
-  if (spans_ + spans.spans_size() > kMostSpans) return;
+  if (spans_ + spans.spans_size() > kMostSpans) {
+    not_kept_ += static_cast<uint64_t>(spans.spans_size());
+    return;
+  }
   spans_ += spans.spans_size();
   for (trace::Span& span : *spans.mutable_spans()) {
     if (IsTime(span.begin_us()) && IsTime(span.duration_us())) {
@@ -102,6 +105,7 @@ void ChromeTrace::Add(const wire::TraceReport& report, const void* payload, size
 std::string ChromeTrace::Json() const {
   TimeUs first = std::numeric_limits<TimeUs>::max();
   for (const auto& [peer, process] : processes_) {
+    if (process.round_trip < 0) continue;  // its clock is not known
     for (const trace::Span& span : process.spans)
       first = std::min(first, span.begin_us() - process.offset);
   }
@@ -120,9 +124,25 @@ std::string ChromeTrace::Json() const {
   return json + (events.empty() ? "" : events.substr(2)) + "\n]}\n";
 }
 
+size_t ChromeTrace::processes() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      processes_, [](const auto& process) { return process.second.round_trip >= 0; }));
+}
+
+uint64_t ChromeTrace::spans() const {
+  uint64_t spans = 0;
+  for (const auto& [peer, process] : processes_) {
+    if (process.round_trip >= 0) spans += process.spans.size();
+  }
+  return spans;
+}
+
 uint64_t ChromeTrace::lost() const {
-  uint64_t lost = not_passed_on_;
-  for (const auto& [peer, process] : processes_) lost += process.dropped;
+  uint64_t lost = not_passed_on_ + not_kept_;
+  for (const auto& [peer, process] : processes_) {
+    lost += process.dropped;
+    if (process.round_trip < 0) lost += process.spans.size();
+  }
   return lost;
 }
 

@@ -26,9 +26,11 @@ class ChromeTrace {
   // The spans of all processes with a known clock offset.
   std::string Json() const;
 
-  size_t processes() const { return processes_.size(); }
-  uint64_t spans() const { return spans_; }
-  // Number of spans that were not kept, sent or relayed.
+  // Processes with a known clock offset, and their spans.
+  size_t processes() const;
+  uint64_t spans() const;
+  // Number of other spans: of processes without a known clock offset, and those that were not kept,
+  // sent or relayed.
   uint64_t lost() const;
   // Upper bound of the clock error between processes: half of the longest of the shortest round
   // trips.
@@ -44,6 +46,7 @@ class ChromeTrace {
 
   std::map<std::string, Process> processes_;  // by peer
   uint64_t spans_ = 0;                        // of all processes
+  uint64_t not_kept_ = 0;                     // beyond the limit
   uint64_t not_passed_on_ = 0;                // reports
 };
 

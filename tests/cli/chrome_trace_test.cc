@@ -71,6 +71,13 @@ TEST_F(ChromeTraceTest, AClockThatIsNotKnownIsLeftOutAndNonsenseCountsForNothing
   wire::TraceReport report;
   report.set_peer("worker/b/1");
   trace_.Add(report, "\377\377\377", 3);
+  EXPECT_EQ(trace_.spans(), 0);
+  EXPECT_EQ(trace_.processes(), 0);
+  EXPECT_EQ(trace_.lost(), 1);
+  // Nor does it move the others.
+  Answer("server/0", 0, 0, 0);
+  Did("server/0", trace::APPLY, 1'000'000, 40, 0);
+  EXPECT_THAT(trace_.Json(), HasSubstr(R"("name":"apply","cat":"apply","pid":1,"ts":0,)"));
   EXPECT_EQ(trace_.spans(), 1);
   // Times that no clock has: sums of them would overflow.
   constexpr TimeUs kMost = std::numeric_limits<TimeUs>::max();
