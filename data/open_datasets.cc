@@ -38,6 +38,10 @@ constexpr char kHowToGetVoc[] =
     "; get Pascal VOC with data/fetch.sh voc DIR, which prints the settings to read it; then set "
     "data.directory=DIR or KUMO_DATA=DIR";
 
+constexpr char kHowToGetBccd[] =
+    "; it is the folder BCCD of https://github.com/Shenggan/BCCD_Dataset, packed with tar -czf "
+    "DIR/voc/bccd.tar.gz BCCD; then set data.directory=DIR or KUMO_DATA=DIR";
+
 constexpr char kHowToGetScenes[] =
     "; draw these pictures with `kumo-data scenes --out DIR`; then set data.directory=DIR or "
     "KUMO_DATA=DIR";
@@ -51,6 +55,7 @@ struct FileSetting {
     if (value.starts_with("mnist/")) return kHowToGetMnist;
     if (value.starts_with("text/tinyshakespeare")) return kHowToGetShakespeare;
     if (value.starts_with("voc/VOC")) return kHowToGetVoc;
+    if (value.starts_with("voc/bccd")) return kHowToGetBccd;
     if (value.starts_with("scenes/")) return kHowToGetScenes;
     return value.starts_with("cifar10/") ? kHowToGetCifar : "";
   }
