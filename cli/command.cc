@@ -25,7 +25,7 @@ std::span<const Command> Commands() {
       {"evaluate", "compute a checkpoint's validation loss and accuracy", RunEvaluate,
        "test val valid eval score"},
       {"export", "export a checkpoint as ONNX, safetensors or npz", RunExport, "convert save"},
-      {"import", "make a network file and its weights of an ONNX model", RunImport, "load onnx"},
+      {"import", "convert an ONNX model to a network file and its weights", RunImport, "load onnx"},
       {"predict", "classify images, or continue a text, with a checkpoint", RunPredict,
        "infer inference classify generate sample"},
       {"detect", "find objects in images with a checkpoint's detector", RunDetect,

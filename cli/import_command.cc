@@ -20,11 +20,11 @@ struct ImportArguments {
 };
 
 CommandLine MakeCommandLine(ImportArguments* args) {
-  CommandLine line("kumo import",
-                   "Makes a network file and a file of its weights of an ONNX model, as PyTorch's\n"
-                   "torch.onnx.export and Kumo's own export write it. What Kumo has no layer for "
-                   "is named, node by\n"
-                   "node.");
+  CommandLine line(
+      "kumo import",
+      "Converts an ONNX model, as PyTorch's torch.onnx.export and Kumo's own export write it,\n"
+      "to a network file and a file of its weights. What Kumo has no layer for is named,\n"
+      "node by node.");
   line.AddPositional("MODEL", "ONNX model", /*required=*/true, &args->model);
   line.AddOption("network", "FILE", {.not_empty = true}, "Network file to write", &args->network,
                  "MODEL's name with .pbtxt");

@@ -185,7 +185,7 @@ enum class CheckpointDisks { kShared, kPrivate };
 inline constexpr Choice<CheckpointDisks> kCheckpointDisks[] = {
     {CheckpointDisks::kShared, "shared", "one output.directory for all servers"},
     {CheckpointDisks::kPrivate, "private",
-     "each server has a disk of its own, and servers send each other the parts that it lacks"},
+     "each server has a disk of its own, and fetches files that it lacks from the other servers"},
 };
 constexpr std::span<const Choice<CheckpointDisks>> ChoicesOf(CheckpointDisks) {
   return kCheckpointDisks;

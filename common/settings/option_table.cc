@@ -136,9 +136,8 @@ std::vector<Option> Rows() {
        .help = "Passes over the training set"},
       {KUMO_SETTING(job.fail_if_diverged), .also = "terminate_on_nan detect_anomaly check_finite",
        .help =
-           "Exit code 78 also for a job that comes to its end with a loss that has grown, or at "
-           "chance level, for scripts; such a job says so in any case, and a loss or weight that "
-           "is not finite always ends it"},
+           "Exit code 78 for a job that ends with a loss that has grown or an accuracy of chance; "
+           "false: only a warning. A loss or weight that is not finite ends the job in any case"},
       {KUMO_SETTING(job.patience), .unit = "epochs", .allowed = Between(0, 1000000),
        .no_effect = {kPatienceWithoutEvaluations},
        .also = "early_stopping stop_patience early_stopping_patience early_stop",
@@ -251,8 +250,8 @@ std::vector<Option> Rows() {
        .no_effect = {kWithValidationFiles},
        .also = "val_split validation_split val_fraction test_size",
        .help = "Share of the samples that form the validation set: the end of a text, or samples "
-               "spread over the training set of other data if data.validation_images is empty, "
-               "which is its default if this setting is set"},
+               "spread over the training set of other data. If this is set, data.validation_images "
+               "is empty by default"},
       {KUMO_SETTING(data.image_size), .effect = kData, .no_effect = {kWithText, kImagesKeepSize},
        .also = "size image_shape input_size width height channels",
        .help = "Channels x height x width of all images, as 3x224x224, to which they are scaled "
@@ -372,8 +371,8 @@ std::vector<Option> Rows() {
        .effect = kData, .no_effect = {kWithText}, .also = "num_classes n_classes",
        .help = "Number of classes, at least 2; of objects' classes at least 1 (readers voc, coco); "
                "labels "
-               "are below it, and below 256 in IDX files; 0: labels are numbers, for "
-               "mean_squared_error (reader ctf)"},
+               "are below it, and below 256 in IDX files; 0: labels are numbers "
+               "(readers ctf, table)"},
       {KUMO_SETTING(data.class_list), .effect = kFiles, .no_effect = {kWithoutClassList},
        .base = PathBase::kDataDirectory, .path = PathKind::kBaseNameIfAbsolute,
        .also = "class_names label_names labels_file names names_file class_file label_map",
@@ -695,9 +694,8 @@ std::vector<Option> Rows() {
        .no_effect = {kNeverResumes},
        .also = "continues go_on keep_training initial_epoch",
        .help =
-           "Continuation with changed settings: a checkpoint of the same tensors is also accepted "
-           "if settings or the data have changed, which hold from there on; `kumo launch "
-           "--continue` sets it"},
+           "Resume although settings or the data have changed; the tensors must be the same. The "
+           "changes apply from that round on. `kumo launch --continue` sets it"},
       {KUMO_SETTING(checkpoint.grace_s), .unit = "seconds", .allowed = Between(kLeastTime, 86400),
        .also = "grace timeout",
        .help = "Time limit for the last checkpoint and the exit after SIGTERM"},
@@ -720,7 +718,7 @@ std::vector<Option> Rows() {
        .help = "Time between two progress lines"},
       {KUMO_SETTING(output.points_per_epoch), .unit = "points", .allowed = Between(1, 1000000),
        .help = "Points of the curves in an epoch, at the same samples in every run; a round has "
-               "one at most, the end of an epoch always has one"},
+               "at most one, and an epoch's last round always has one"},
       {KUMO_SETTING(output.tensorboard), .also = "tb summary summaries",
        .help = "TensorBoard event files of the curves"},
       {KUMO_SETTING(output.jsonl), .also = "json", .help = "JSON Lines file of the curves"},
