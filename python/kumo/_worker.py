@@ -27,7 +27,7 @@ class Metric:
 
     name: lower-case letters, digits and underscores.
     share: each sample's value lies between 0 and 1, as for an accuracy.
-    more_is_better: for `checkpoint.best`, `job.patience` and displays. None: unknown; these settings then
+    more_is_better: for `checkpoint.best`, `job.patience_metric` and displays. None: unknown; these settings then
       refuse the metric.
     exponential: the figure is exp(mean), as a perplexity is of a loss.
 

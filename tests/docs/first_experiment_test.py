@@ -27,10 +27,9 @@ class Array:
 
 
 def blocks_of_page():
-    """The section's fenced blocks, by their language."""
+    """The page's fenced blocks, by their language."""
     text = (ROOT / "docs/first_experiment.md").read_text()
-    section = re.search(r"^## An experiment from scratch\n(.*?)^## ", text, re.S | re.M)[1]
-    return dict(re.findall(r"^```(\w+)\n(.*?)^```$", section, re.S | re.M))
+    return dict(re.findall(r"^```(\w+)\n(.*?)^```$", text, re.S | re.M))
 
 
 def write_data(write_idx, folder):
