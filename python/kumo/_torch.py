@@ -418,4 +418,5 @@ def _load(tensor: torch.Tensor, read) -> None:
 
 def total(means) -> float:
     """The sum of (mean, samples) pairs, whose means may be tensors on a device."""
-    return float(sum(torch.as_tensor(mean).detach().double() * samples for mean, samples in means))
+    return float(sum((mean.detach().double() if torch.is_tensor(mean) else float(mean)) * samples
+                     for mean, samples in means))

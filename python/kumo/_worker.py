@@ -550,10 +550,11 @@ def _whole(name: str, number: Any) -> int:
 
 def _copied(mean: Any) -> Any:
     """The program may write its next mean into the same tensor. A device's tensor is copied there, so that
-    nothing waits for it."""
+    nothing waits for it. On the CPU the number is taken: small tensors that live until the end of the block would
+    lie between what each minibatch frees, so that the heap grows by a network's activations for each."""
     if hasattr(mean, "detach"):
-        return mean.detach().clone()
-    return mean.copy() if isinstance(mean, np.ndarray) else mean
+        return mean.detach().clone() if mean.device.type != "cpu" else float(mean.item())
+    return float(mean.item()) if isinstance(mean, np.ndarray) else mean
 
 
 def _number(mean: Any) -> float:

@@ -353,7 +353,18 @@ class Metrics(unittest.TestCase):
             loss.data.fill_(value)
             work.add(loss=loss, samples=8)
         self.assertEqual(worker._total(work._means["loss"]), 7 * 8)
-        self.assertFalse(work._means["loss"][0][0].requires_grad)
+        self.assertNotIsInstance(work._means["loss"][0][0], torch.Tensor)  # nor the graph behind it
+
+    def test_no_tensor_of_the_cpu_is_kept_and_no_digit_is_lost(self):
+        worker = object.__new__(kumo.Worker)
+        worker._pid = os.getpid()
+        work = object.__new__(kumo.Work)
+        work._worker, work._means, work._added = worker, {"loss": []}, 0
+        values = [1 / 3, 1 + 1e-12, 1e30]
+        for value in values:
+            work.add(loss=torch.tensor(value, dtype=torch.float64), samples=8)
+        self.assertEqual([type(mean) for mean, _ in work._means["loss"]], [float] * 3)
+        self.assertEqual(worker._total(work._means["loss"]), sum(value * 8 for value in values))
 
 
 class Modules(unittest.TestCase):
