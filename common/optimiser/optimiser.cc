@@ -106,6 +106,15 @@ class KernelOptimiser final : public Optimiser {
     return numbers;
   }
 
+  std::array<float, kMaxSlots> FactorsBetween(int64_t steps, int64_t as_if) const override {
+    if (!kernel_.traits.corrects_bias) return {1.0f, 1.0f};
+    const auto factor = [&](float beta) {
+      const auto b = static_cast<double>(beta);
+      return static_cast<float>((1.0 - Power(b, as_if)) / (1.0 - Power(b, steps)));
+    };
+    return {factor(settings_.beta1), factor(settings_.beta2)};
+  }
+
  private:
   const OptimiserSettings settings_;
   const OptimiserKernel& kernel_;

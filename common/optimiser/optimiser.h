@@ -22,6 +22,7 @@
 // gradients below about 1e-6.)
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -66,6 +67,9 @@ class Optimiser {
   // The numbers of Step before the factors (Scaled), for devices that step weights in their own
   // memory.
   virtual StepNumbers NumbersOf(const StepInfo& info, float scale) const = 0;
+  // Factors of the slots after `steps` steps from zero that make them right as those of `as_if`
+  // steps: the moments that the bias correction finds stay the same. 1 without a correction.
+  virtual std::array<float, kMaxSlots> FactorsBetween(int64_t steps, int64_t as_if) const = 0;
   // next[i] = weights[i] - step(scale * gradient[i]); `next` may be `weights` itself, nothing else
   // may overlap. Every span is equally long; slots points to slots() arrays of that length, and may
   // be null if there are none.

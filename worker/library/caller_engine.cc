@@ -42,7 +42,7 @@ Result<std::unique_ptr<CallerEngine>> CallerEngine::Make(const Experiment& exper
 
 Status CallerEngine::Attach(const JobShape* shape) {
   shape_ = shape;
-  weights_.Attach(shape);
+  weights_.Attach(shape, /*optimiser=*/nullptr, /*matrices=*/{});
   if (experiment_.sync.mode != SyncMode::kBlock || experiment_.sync.warmup_samples > 0) {
     gradients_ = {*backend_, spec_.layout.size(), "the gradients"};
   }
@@ -71,7 +71,9 @@ CallerWork CallerEngine::BlockOf(const RoundPlan& round, int partition, bool ahe
   work.keeps_state = states() > 0 && (ahead || !resets);
   if (work.restarts) return work;
   work.steps_before = work.first_minibatch;
-  if (!resets) work.steps_before += (round.step - 1) * experiment_.sync.RoundMinibatches();
+  if (!resets) {
+    work.steps_before += weights_.StepsBefore(round, weights_.partitions().Of(partition));
+  }
   return work;
 }
 

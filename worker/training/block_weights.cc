@@ -43,12 +43,24 @@ BlockWeights::BlockWeights(const Experiment& experiment, const ParameterLayout* 
                            Backend* backend)
     : layout_(*layout),
       backend_(backend),
+      block_(experiment.sync.RoundMinibatches()),
+      ahead_(experiment.sync.overlap),
       weights_(*backend, layout->size(), "the weights"),
       installed_(layout, backend),
       partitions_(RoundPolicy(experiment).carried(), layout, backend) {}
 
-void BlockWeights::Attach(const JobShape* shape) {
+void BlockWeights::Attach(const JobShape* shape, const Optimiser* optimiser,
+                          std::span<const MatrixTensor> matrices) {
   shape_ = shape;
+  optimiser_ = optimiser;
+  if (optimiser != nullptr && !optimiser->traits().steps_matrices) matrices = {};
+  int64_t begin = 0;
+  for (const MatrixTensor& matrix : matrices) {
+    const Range range = layout_.tensor(matrix.tensor);
+    moments_.push_back({begin, range.begin});
+    begin = range.end;
+  }
+  moments_.push_back({begin, layout_.size()});
   installed_.Attach(&shape->map);
 }
 
@@ -78,8 +90,8 @@ Status BlockWeights::Code(const TrainAction& train, TrainedBlock* block) {
   block->contributions = contribution_->payloads();
   contribution_.reset();
   if (train.save_state) {
-    KUMO_ASSIGN_OR_RETURN(block->carried,
-                          partitions_.Copies(partitions_.Of(train.partition), shape_->map));
+    KUMO_ASSIGN_OR_RETURN(block->carried, CopiesFor(StepsBefore(train.round) + block_,
+                                                    &partitions_.Of(train.partition)));
   }
   return OkStatus();
 }
@@ -88,7 +100,7 @@ Status BlockWeights::KeepAhead(const TrainAheadAction& train, TrainedAhead* ahea
   PartitionArrays::Arrays& carried = partitions_.Of(train.partition);
   KeepWay(shape_->plan.Round(train.round.round - 1), &carried);
   if (train.save_state) {
-    KUMO_ASSIGN_OR_RETURN(ahead->carried, partitions_.Copies(carried, shape_->map));
+    KUMO_ASSIGN_OR_RETURN(ahead->carried, CopiesFor(StepsBefore(train.round) + ahead_, &carried));
   }
   return OkStatus();
 }
@@ -135,8 +147,34 @@ void BlockWeights::KeepWay(const RoundPlan& round, PartitionArrays::Arrays* carr
   backend_->Zero(way + numbers, static_cast<size_t>(layout_.size() - numbers) * sizeof(float));
 }
 
+int64_t BlockWeights::StepsBefore(const RoundPlan& round,
+                                  const PartitionArrays::Arrays& carried) const {
+  if (carried.lost_before < 0) return StepsBefore(round);
+  return StepsBefore(round) - StepsBefore(shape_->plan.Round(carried.lost_before));
+}
+
+Result<std::vector<CarriedArray>> BlockWeights::CopiesFor(int64_t steps,
+                                                          PartitionArrays::Arrays* carried) const {
+  if (carried->lost_before < 0 || optimiser_ == nullptr) {
+    return partitions_.Copies(*carried, shape_->map);
+  }
+  const int64_t since = steps - StepsBefore(shape_->plan.Round(carried->lost_before));
+  const auto factors = optimiser_->FactorsBetween(std::max<int64_t>(since, 1), steps);
+  return partitions_.Copies(*carried, shape_->map, [&](int slot, Range of, std::span<float> copy) {
+    for (const Range& moments : moments_) {
+      const int64_t end = std::min(moments.end, of.end);
+      for (int64_t i = std::max(moments.begin, of.begin); i < end; ++i) {
+        copy[i - of.begin] *= factors[slot];
+      }
+    }
+  });
+}
+
 void BlockWeights::Adopt(const AdoptAction& adopt) {
-  partitions_.Adopt(adopt, shape_->map);
+  const bool lost = partitions_.Adopt(adopt, shape_->map);
+  if (lost && adopt.round < shape_->plan.rounds() && shape_->plan.Round(adopt.round).local_steps) {
+    partitions_.Of(adopt.partition).lost_before = adopt.round;
+  }
   const float share = shape_->policy.local_share();
   if (share == 0 || adopt.round >= shape_->plan.rounds()) return;
   // A lost way of chunks that took part becomes share * base: GoOn then begins at the base.

@@ -24,14 +24,17 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/job/parameter_layout.h"
 #include "common/job/round_policy.h"
 #include "common/job/shard_map.h"
+#include "common/optimiser/optimiser.h"
 #include "common/settings/experiment.h"
 #include "models/backend/backend.h"
 #include "models/backend/device_array.h"
+#include "models/graph/matrices.h"
 #include "worker/session/actions.h"
 #include "worker/session/job_shape.h"
 #include "worker/training/contribution.h"
@@ -71,8 +74,10 @@ class BlockWeights {
   // Allocates the weights that steps move. layout and backend must outlive this object.
   BlockWeights(const Experiment& experiment, const ParameterLayout* layout, Backend* backend);
 
-  // Allocates the base weights. `shape` must outlive this object.
-  void Attach(const JobShape* shape);
+  // Allocates the base weights. optimiser: the local one, which steps these tensors as matrices, if
+  // it does; null if it is a program's. `shape` and `optimiser` must outlive this object.
+  void Attach(const JobShape* shape, const Optimiser* optimiser,
+              std::span<const MatrixTensor> matrices);
 
   // The weights that steps move.
   float* data() { return weights_.data(); }
@@ -82,6 +87,9 @@ class BlockWeights {
   // Numbers of the weights that are trained, at the front of the layout.
   int64_t TrainedNumbers() const { return layout_.segment(Segment::kUndecayed).end; }
 
+  // Steps that the optimiser of a partition has taken before the block of a round, since its slots
+  // were zero.
+  int64_t StepsBefore(const RoundPlan& round, const PartitionArrays::Arrays& carried) const;
   // Requires that the base weights of adopt.round are installed.
   void Adopt(const AdoptAction& adopt);
   // Queues the begin of a block, and plans its contribution. gradients: in a gradient round the
@@ -99,6 +107,13 @@ class BlockWeights {
   Status KeepAhead(const TrainAheadAction& train, TrainedAhead* ahead);
 
  private:
+  // Steps of the job's local optimisers before the block of a round.
+  int64_t StepsBefore(const RoundPlan& round) const { return (round.step - 1) * block_; }
+  // Copies of a partition's arrays for its next owner, who counts `steps` steps of the optimiser: a
+  // state that was lost meanwhile is made right for that count (not a program's: its meaning is not
+  // known).
+  Result<std::vector<CarriedArray>> CopiesFor(int64_t steps,
+                                              PartitionArrays::Arrays* carried) const;
   // Calls `use` with the trained numbers that take part in a round, or with the others.
   void EachRange(const RoundPlan& round, bool taking_part,
                  const std::function<void(Range)>& use) const;
@@ -110,6 +125,10 @@ class BlockWeights {
   const ParameterLayout& layout_;
   Backend* const backend_;
   const JobShape* shape_ = nullptr;
+  const Optimiser* optimiser_ = nullptr;
+  std::vector<Range> moments_;  // numbers that the optimiser does not step as matrices
+  const int64_t block_;         // minibatches of a round
+  const int64_t ahead_;         // of them, those that are trained before the round
   DeviceArray<float> weights_;
   InstalledWeights installed_;
   PartitionArrays partitions_;                // those that are leased

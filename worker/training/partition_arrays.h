@@ -5,7 +5,10 @@
 // Part of BlockWeights, and not thread-safe.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "common/base/status.h"
@@ -24,7 +27,12 @@ class PartitionArrays {
     DeviceArray<float> residual;   // empty if the codec needs none
     DeviceArray<float> way;        // empty if partitions have no weights of their own
     DeviceArray<float> optimiser;  // all slots; empty if no state goes on
+    // The round before whose block the slots began at zero although the partition had been trained:
+    // they had been lost with their worker. -1: that was not so.
+    int64_t lost_before = -1;
   };
+  // Changes a copy of an optimiser's slot, of this range of the weights.
+  using ChangeSlot = std::function<void(int slot, Range range, std::span<float> numbers)>;
 
   // carried: the arrays of each partition. layout and backend must outlive this object.
   PartitionArrays(const CarriedArrays& carried, const ParameterLayout* layout, Backend* backend)
@@ -32,16 +40,19 @@ class PartitionArrays {
 
   // Number of arrays per partition.
   int count() const { return kinds_.count(); }
-  // Adds a partition with its carried state; arrays that are not listed are zero.
-  void Adopt(const AdoptAction& adopt, const ShardMap& map);
+  // Adds a partition with its carried state; arrays that are not listed are zero. All slots of the
+  // optimiser are zero if one is missing: they have one count of steps. Returns whether they are.
+  bool Adopt(const AdoptAction& adopt, const ShardMap& map);
   void Drop(int partition) { held_.erase(partition); }
   // Requires that the partition is held.
   Arrays& Of(int partition) { return held_.at(partition); }
+  const Arrays& Of(int partition) const { return held_.at(partition); }
   // The next held partition after `partition`; -1 if there is none.
   int Next(int partition) const;
 
-  // Copies of a partition's arrays, by chunk. Errors: a device failure.
-  Result<std::vector<CarriedArray>> Copies(Arrays& arrays, const ShardMap& map) const;
+  // Copies of a partition's arrays, by chunk. change: null for none. Errors: a device failure.
+  Result<std::vector<CarriedArray>> Copies(Arrays& arrays, const ShardMap& map,
+                                           const ChangeSlot& change = nullptr) const;
 
  private:
   std::vector<float*> Vectors(Arrays& arrays) const;

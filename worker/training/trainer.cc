@@ -57,7 +57,7 @@ DeviceArray<float> Trainer::MakeVectors(int count, const std::string& what) cons
 
 Status Trainer::Attach(const JobShape* shape) {
   shape_ = shape;
-  weights_.Attach(shape);
+  weights_.Attach(shape, job_.optimiser.get(), net_->matrices());
   if (shape_->policy.shares_local_state()) {
     optimiser_slots_ = MakeVectors(job_.optimiser->slots(), "the optimiser's state");
   }
@@ -216,8 +216,10 @@ Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_code
     if (size == 0) break;
     if (weight != nullptr && *weight) **weight += loaded.positives;
     const BlockStep step = StepAt(experiment_, before + metrics.samples, slice.size());
-    backend_->SetStep(ParametersOf(experiment_, job_, part.round, part.partition, step,
-                                   !shape_->policy.resets_local_state()));
+    const int64_t steps_before =
+        shape_->policy.resets_local_state() ? 0 : weights_.StepsBefore(part.round, *carried);
+    backend_->SetStep(
+        ParametersOf(experiment_, job_, part.round, part.partition, step, steps_before));
     if (!steps && on_coded) {
       // A gradient is of one minibatch, whose weight is known before its chunks are coded.
       const auto on_weighed = [on_coded, of = *weight](std::vector<CodedChunk> coded) {
@@ -322,7 +324,7 @@ BlockStep StepAt(const Experiment& experiment, int64_t trained, int64_t block) {
 
 StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
                             const RoundPlan& round, int partition, const BlockStep& minibatch,
-                            bool carries_state) {
+                            int64_t steps_before) {
   const auto& sync = experiment.sync;
   StepParameters step;
   const int64_t computed = int64_t{minibatch.minibatch} * sync.minibatch_parts + minibatch.part;
@@ -332,8 +334,7 @@ StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
   const int64_t position = StepPosition(experiment, round, minibatch.minibatch);
   step.undecayed.learning_rate = job.schedule->RateAt(position, minibatch.samples);
   step.undecayed.momentum = job.schedule->MomentumAt(position, minibatch.samples);
-  step.undecayed.step = minibatch.minibatch + 1;
-  if (carries_state) step.undecayed.step += (round.step - 1) * sync.RoundMinibatches();
+  step.undecayed.step = steps_before + minibatch.minibatch + 1;
   step.decayed = step.undecayed;
   step.decayed.weight_decay = experiment.optimiser.weight_decay;
   step.clip_norm = experiment.optimiser.clip_norm;

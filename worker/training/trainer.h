@@ -158,11 +158,11 @@ class Trainer : public TrainingEngine {
 
 // The part that begins after `trained` samples of a block of `block` samples.
 BlockStep StepAt(const Experiment& experiment, int64_t trained, int64_t block);
-// Returns the parameters of a partition's training step. carries_state: the local optimiser's state
-// continues from the previous block.
+// Returns the parameters of a partition's training step. steps_before: steps that the local
+// optimiser has taken before this block since its slots were zero.
 StepParameters ParametersOf(const Experiment& experiment, const OpenedJob& job,
                             const RoundPlan& round, int partition, const BlockStep& minibatch,
-                            bool carries_state);
+                            int64_t steps_before);
 
 // Returns, by stage of the net's backward pass (`stages`: ranges of tensors), the chunks whose
 // gradients are final with the stage. Empty if gradients may change until the end of the step.

@@ -294,6 +294,28 @@ TEST(Optimisers, AdamsFirstStepIsTheLearningRateWhateverTheGradient) {
   EXPECT_NEAR(walk.weights[1], 0.01f, 1e-6f);
 }
 
+// Moments of few steps, made right for a count of many, move the weights as before.
+TEST(Optimisers, SlotsMayBeMadeRightForAnotherCountOfSteps) {
+  for (const OptimiserType type : {OptimiserType::kAdam, OptimiserType::kAdamW}) {
+    const auto optimiser = Make(Type(type));
+    std::vector<float> weight = {1}, mean = {0}, square = {0};
+    float* const slots[] = {mean.data(), square.data()};
+    const std::vector<float> gradient = {.25f};
+    for (int64_t step = 1; step <= 5; ++step) {
+      optimiser->Step({.learning_rate = .1f, .step = step}, 1, gradient, weight, weight, slots);
+    }
+    const auto factors = optimiser->FactorsBetween(5, 1000);
+    mean[0] *= factors[0];
+    square[0] *= factors[1];
+    EXPECT_FLOAT_EQ(mean[0], .25f);
+    EXPECT_NEAR(square[0], .0625f * (1 - std::pow(.999, 1000)), 1e-6);
+    const float before = weight[0];
+    optimiser->Step({.learning_rate = .1f, .step = 1001}, 1, gradient, weight, weight, slots);
+    EXPECT_NEAR(before - weight[0], .1f, 1e-6);
+  }
+  EXPECT_EQ(Make(Type(OptimiserType::kMomentum))->FactorsBetween(1, 9)[0], 1);
+}
+
 TEST(Optimisers, DecayIsCoupledInAdamAndDecoupledInAdamW) {
   // Without a gradient adam takes a whole step along the sign of the weight, adamw shrinks it.
   Walk adam({2.0f});

@@ -1,5 +1,6 @@
 #include "worker/training/partition_arrays.h"
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -65,6 +66,38 @@ TEST_F(PartitionArraysTest, WhatIsNotNamedIsZeroAndOneThatHasGoneIsForgotten) {
   arrays.Of(7).residual.data()[0] = 3;
   arrays.Adopt({7, {}}, map_);
   EXPECT_EQ(arrays.Of(7).residual.data()[0], 0);
+}
+
+// Slots have one count of steps, so that those of a part of the weights are of no use.
+TEST_F(PartitionArraysTest, WhereASlotIsMissingAllAreZero) {
+  const CarriedArrays carried{.residual = 1, .optimiser_slots = 2};
+  PartitionArrays arrays(carried, &layout_, backend_.get());
+  EXPECT_TRUE(arrays.Adopt({1, {}}, map_));
+  std::fill_n(arrays.Of(1).residual.data(), layout_.size(), 1.0f);
+  std::fill_n(arrays.Of(1).optimiser.data(), 2 * layout_.size(), 1.0f);
+  std::vector<CarriedArray> copies = arrays.Copies(arrays.Of(1), map_).value();
+  EXPECT_FALSE(arrays.Adopt({2, copies}, map_));
+  EXPECT_EQ(arrays.Of(2).optimiser.data()[0], 1);
+  std::erase_if(copies, [](const CarriedArray& a) { return a.chunk == 0 && a.index == 2; });
+  EXPECT_TRUE(arrays.Adopt({3, copies}, map_));
+  const std::vector<float> zeros(2 * layout_.size());
+  EXPECT_EQ(Numbers({arrays.Of(3).optimiser.data(), zeros.size()}), zeros);
+  EXPECT_EQ(arrays.Of(3).residual.data()[0], 1);
+}
+
+TEST_F(PartitionArraysTest, CopiesOfSlotsMayBeChanged) {
+  PartitionArrays arrays({.residual = 1, .optimiser_slots = 2}, &layout_, backend_.get());
+  arrays.Adopt({1, {}}, map_);
+  std::fill_n(arrays.Of(1).residual.data(), layout_.size(), 1.0f);
+  std::fill_n(arrays.Of(1).optimiser.data(), 2 * layout_.size(), 1.0f);
+  const auto change = [&](int slot, Range range, std::span<float> numbers) {
+    EXPECT_EQ(static_cast<int64_t>(numbers.size()), range.size());
+    for (float& number : numbers) number = static_cast<float>(10 + slot);
+  };
+  ASSERT_FALSE(arrays.Adopt({2, arrays.Copies(arrays.Of(1), map_, change).value()}, map_));
+  EXPECT_EQ(arrays.Of(2).residual.data()[0], 1);
+  EXPECT_EQ(arrays.Of(2).optimiser.data()[0], 10);
+  EXPECT_EQ(arrays.Of(2).optimiser.data()[layout_.size()], 11);
 }
 
 TEST_F(PartitionArraysTest, WhereNothingIsCarriedNothingIsHandedOver) {

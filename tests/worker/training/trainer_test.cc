@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -259,8 +260,7 @@ TEST_F(TrainerTest, APartHasItsPlaceInTheMinibatchAndStreamsOfItsOwn) {
   EXPECT_EQ(place(20), std::tuple(1, 2, 12));
   EXPECT_EQ(place(28), std::tuple(2, 1, 5));
   const OpenedJob job = OpenJob(e).value();
-  const StepParameters step =
-      ParametersOf(e, job, {}, 0, StepAt(e, 20, 29), /*carries_state=*/false);
+  const StepParameters step = ParametersOf(e, job, {}, 0, StepAt(e, 20, 29), /*steps_before=*/0);
   EXPECT_EQ(step.streams.step, 5u);
   EXPECT_EQ(step.decayed.step, 2);
 }
@@ -366,6 +366,30 @@ TEST_P(CarriedStateTest, MovesToAnotherWorker) {
   const TrainedBlock expected = stays.Train(2, 1);
   EXPECT_TRUE(SameBytes(moves.Train(2, 1), expected));
   EXPECT_FALSE(SameBytes(forgets.Train(2, 1), expected));
+}
+
+// Slots that were lost with their worker are zero, and right as such at their first step only: the
+// bias correction counts from there, not from the job's begin.
+TEST_P(CarriedStateTest, IsThatOfAFirstBlockIfItIsLost) {
+  Experiment e = Block();
+  e.optimiser.type = GetParam();
+  e.block.reset_local_state = false;
+  Worker loses(e);
+  loses.trainer->Adopt({1, {}, 2});
+  const TrainedBlock block = loses.Train(2, 1, /*save=*/true);
+  e.block.reset_local_state = true;  // each block is a first one
+  EXPECT_TRUE(SameBytes(Worker(e).Train(2, 1), block));
+  e.block.reset_local_state = false;
+  // The next owner counts from the job's begin. To it, the moments look the same: its steps are
+  // about as long as those of the worker that keeps the state.
+  Worker next(e);
+  next.trainer->Adopt({1, block.carried, 3});
+  const auto length = [](const std::vector<float>& step) {
+    return std::sqrt(std::inner_product(step.begin(), step.end(), step.begin(), 0.0));
+  };
+  const double here = length(loses.Decode(loses.Train(3, 1), 3));
+  const double there = length(next.Decode(next.Train(3, 1), 3));
+  EXPECT_NEAR(there / here, 1, .2);
 }
 
 // 90 samples, two partitions: a slice has 45 at most.
@@ -542,7 +566,7 @@ TEST_F(TrainerTest, ItsPlaceInTheJobSaysRateAndStreams) {
   train.round.samples = {42, 84};
   train.round.first_sample = 42;
   const StepParameters step = ParametersOf(e, job, train.round, train.partition,
-                                           {.minibatch = 1, .samples = 7}, /*carries_state=*/false);
+                                           {.minibatch = 1, .samples = 7}, /*steps_before=*/0);
   EXPECT_EQ(step.streams.seed, e.job.seed);
   EXPECT_EQ(step.streams.partition, 1u);
   EXPECT_EQ(step.streams.round, 4u);
@@ -555,14 +579,13 @@ TEST_F(TrainerTest, ItsPlaceInTheJobSaysRateAndStreams) {
   EXPECT_EQ(step.decayed.step, 2);
   // With the state of the blocks before, of 3 minibatches each.
   EXPECT_EQ(ParametersOf(e, job, train.round, train.partition, {.minibatch = 1, .samples = 7},
-                         /*carries_state=*/true)
+                         /*steps_before=*/3)
                 .decayed.step,
             2 + 3);
   // A slice that is longer than the others' does not run ahead of the round.
-  EXPECT_EQ(
-      ParametersOf(e, job, train.round, train.partition, {.minibatch = 9, .samples = 7}, false)
-          .decayed.learning_rate,
-      job.schedule->RateAt(84, 7));
+  EXPECT_EQ(ParametersOf(e, job, train.round, train.partition, {.minibatch = 9, .samples = 7}, 0)
+                .decayed.learning_rate,
+            job.schedule->RateAt(84, 7));
 }
 
 TEST_F(TrainerTest, AChunkIsFinalOnceAndNotBeforeItsFirstTensor) {
