@@ -315,6 +315,13 @@ void Coordinator::TickWaiting(StepContext* context) {
   SendOrdersToAll(job_, context);
 }
 
+// Whether the checkpoint of the newest version is being fetched from the other servers' disks,
+// which may take longer than a round.
+bool Coordinator::IsCollecting(TimeUs limit, TimeUs now) const {
+  return job_.saving.checkpoints().Has(job_.version) && collected_at_ > 0 &&
+         now - collected_at_ <= limit;
+}
+
 // At most one of these per tick, in this order: the last version is being saved; the job is to stop
 // but cannot close its round; no round has closed for too long; a straggler is helped.
 void Coordinator::TickTraining(StepContext* context) {
@@ -330,7 +337,7 @@ void Coordinator::TickTraining(StepContext* context) {
     Apply(*effects, context);
   } else if (job_.ending.stop().IsAheadOf(job_.version) && no_worker) {
     EndWith("stopped while there were too few workers", context);
-  } else if (job_.clock.Standstill(now) > limit) {
+  } else if (job_.clock.Standstill(now) > limit && !IsCollecting(limit, now)) {
     EndWith("no round has closed for " + InWholeSeconds(limit) +
                 " (cluster.stall_timeout_s): waited for " + WaitsFor(job_, now),
             context);

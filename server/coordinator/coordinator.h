@@ -80,6 +80,7 @@ class Coordinator : public Role {
   Status OnEvaluated(const PeerName& from, const wire::Header& header, StepContext* context);
   void OnSaved(const PeerName& from, const wire::Header& header, StepContext* context);
   void On(const CheckpointCommitted& committed, StepContext* context);
+  void On(const FilesCollected&, StepContext* context) { collected_at_ = context->now; }
   void On(const CheckpointChosen& chosen, StepContext* context);
   void On(const GenerationReserved&, StepContext*) { job_.recovery.OnReserved(); }
   void On(const RunBegun& begun, StepContext* context);
@@ -93,6 +94,7 @@ class Coordinator : public Role {
   void BeginRun(StepContext* context);
   void TickWaiting(StepContext* context);
   void TickTraining(StepContext* context);
+  bool IsCollecting(TimeUs limit, TimeUs now) const;
   void EndWith(const std::string& why, StepContext* context);
   void FinishIfDone(StepContext* context);
   void Fail(const Status& status, StepContext* context);
@@ -103,6 +105,7 @@ class Coordinator : public Role {
   bool moves_results_ = false;  // training waits for RunBegun
   bool saving_fails_ = false;   // as last told
   TimeUs ticked_at_;
+  TimeUs collected_at_ = 0;  // a part of a checkpoint's files; 0: never
 };
 
 }  // namespace kumo

@@ -82,7 +82,10 @@ std::optional<checkpoint::Manifest> Checkpoints::Add(int64_t version, int server
   checkpoint.files[server] = file;
   if (static_cast<int>(checkpoint.files.size()) < wanted) return std::nullopt;
   checkpoint.committing = true;
-  under_way_.erase(under_way_.begin(), found);  // older versions are given up
+  // Older versions are given up, but for those whose manifest is being written.
+  std::erase_if(under_way_, [&](const auto& entry) {
+    return entry.first < version && !entry.second.committing;
+  });
   checkpoint::Manifest manifest;
   manifest.set_version(version);
   for (const auto& [index, saved] : checkpoint.files) *manifest.add_files() = saved;
@@ -230,6 +233,8 @@ bool Saving::Direct(const JobPlan& plan, int64_t version, bool wanted,
                                 "(checkpoint.every_...) or use a faster disk";
   }
   if (!save && !wanted) return false;
+  if (failures_ > 0)
+    retry_at_ = now + kPauseAfterFailure;  // until it is known whether this one fails
   checkpoints_.Begin(next);
   directed_.insert(next);
   CountFrom(now);

@@ -73,6 +73,10 @@ void PrivateDisks::Answer(const PeerName& to, const Message& asked, StepContext*
 void PrivateDisks::OnAnswer(const FilesAnswer& answer, StepContext* context) {
   if (!collection_) return;
   collection_->OnAnswer(answer, context);
+  const auto* written = std::get_if<PieceWritten>(&answer);
+  if (written && written->status.ok() && std::holds_alternative<CommitAction>(tasks_.front())) {
+    role_->OnDiskAnswer(FilesCollected(), context);
+  }
   Advance(context);
 }
 

@@ -215,6 +215,9 @@ using ServerActions = std::vector<ServerAction>;
 
 // --- The driver's answers.
 
+// To CommitAction, before the last answer: a further part of the other servers' files is on server
+// 0's disk (private_disks.h).
+struct FilesCollected {};
 // To CommitAction.
 struct CheckpointCommitted {
   int64_t version = 0;
@@ -237,8 +240,8 @@ struct CurvesHealth {
   std::string failure;  // "": written again
 };
 // The answers to the coordinator.
-using DiskAnswer = std::variant<CheckpointCommitted, CheckpointChosen, GenerationReserved,
-                                EvaluationKept, RunBegun, CurvesHealth>;
+using DiskAnswer = std::variant<CheckpointCommitted, FilesCollected, CheckpointChosen,
+                                GenerationReserved, EvaluationKept, RunBegun, CurvesHealth>;
 
 // To CheckFilesAction: the files among `wanted` that have to be fetched, or the error of a disk
 // that cannot be read.

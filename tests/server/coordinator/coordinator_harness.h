@@ -159,6 +159,11 @@ struct Fleet {
     coordinator->OnDiskAnswer(CheckpointCommitted{version, status}, &context);
     Take(std::move(context.actions));
   }
+  void Collected() {
+    StepContext context{now, {}};
+    coordinator->OnDiskAnswer(FilesCollected(), &context);
+    Take(std::move(context.actions));
+  }
   void Begun(const Status& status) {
     StepContext context{now, {}};
     coordinator->OnDiskAnswer(RunBegun{status}, &context);

@@ -82,6 +82,25 @@ TEST(Coordinator, AnEvaluationThatIsRepeatedDoesNotHideAStall) {
   EXPECT_THAT(fleet.exit->message(), HasSubstr("no round has closed for 60 s"));
 }
 
+// The last checkpoint's files may take longer to come from the other servers' disks than a round
+// may take to close; what comes in between is progress.
+TEST(Coordinator, AJobDoesNotStallWhileItsLastCheckpointIsCollected) {
+  Job job = SmallJob();
+  job.experiment.cluster.stall_timeout_s = 60;
+  Fleet fleet = Training(job, 1, 1);
+  const int64_t rounds = fleet.plan.rounds();
+  for (int64_t version = 1; version <= rounds; ++version) fleet.Reach(version);
+  ASSERT_TRUE(fleet.Saved(0, rounds).ok());
+  for (int i = 0; i < 10; ++i) {
+    fleet.Wait(40, {"worker/a/1"});
+    fleet.Collected();
+  }
+  EXPECT_FALSE(fleet.exit);
+  fleet.Wait(80, {"worker/a/1"});
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("no round has closed for 60 s"));
+}
+
 // What came during a version is in the state of the next one, which is kept twice when the one
 // after it is made; an evaluation may come late, when a new server 0 is sent again what was held.
 TEST(Coordinator, AnEvaluationIsHeldUntilTheStateThatKnowsItIsKeptTwice) {

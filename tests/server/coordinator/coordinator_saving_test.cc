@@ -475,6 +475,21 @@ TEST(Coordinator, ASlowDiskGetsNoMoreThanTwoCheckpointsAtATime) {
   EXPECT_TRUE(fleet.Reach(3).save);
 }
 
+// With private disks files are fetched before the manifest is written, which may take longer than
+// the shards need to save the next version.
+TEST(Coordinator, AManifestThatIsBeingWrittenCountsAsACheckpointUnderWay) {
+  Job job = SmallJob();
+  job.experiment.checkpoint.every_rounds = 1;
+  Fleet fleet = Training(job, 1, 1);
+  EXPECT_TRUE(fleet.Reach(1).save);
+  ASSERT_TRUE(fleet.Saved(0, 1).ok());
+  EXPECT_FALSE(fleet.Reach(2).save);
+  ASSERT_TRUE(fleet.Saved(0, 2).ok());
+  EXPECT_FALSE(fleet.Reach(3).save) << "two manifests are being written";
+  fleet.Committed(1);
+  EXPECT_TRUE(fleet.Reach(4).save);
+}
+
 TEST(Coordinator, AServerThatIsToldToLeaveMayWhenARoundIsSaved) {
   Fleet fleet = Training(SmallJob(), 2, 1);
   wire::ServerReport report;

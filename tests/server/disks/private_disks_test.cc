@@ -31,7 +31,8 @@ class SomeRole : public Role {
   Directive OnVersion(int64_t, const MetricSums&, StepContext*) override { return {}; }
   void TakeOver(int64_t, const Directive&, StepContext*) override {}
   void OnDiskAnswer(const DiskAnswer& answer, StepContext*) override {
-    committed = std::get<CheckpointCommitted>(answer);
+    if (const auto* one = std::get_if<CheckpointCommitted>(&answer)) committed = *one;
+    collected += std::holds_alternative<FilesCollected>(answer);
   }
   void RequestStop(const ShardStatus&, StepContext*) override {}
   TimeUs Tick(const ShardStatus&, StepContext* context) override { return context->now; }
@@ -42,6 +43,7 @@ class SomeRole : public Role {
   wire::JobStatus Describe(TimeUs) const override { return {}; }
 
   std::optional<CheckpointCommitted> committed;
+  int collected = 0;
 
  private:
   Generation generation_;
@@ -150,6 +152,7 @@ TEST(PrivateDisks, ServerZeroFetchesTheOthersFilesBeforeItCommits) {
   disks.HoldBack(&context);
   EXPECT_EQ(All<CommitAction>(context).size(), 1u);
   EXPECT_FALSE(role.committed);
+  EXPECT_EQ(role.collected, 1);
 }
 
 TEST(PrivateDisks, ACheckpointOfWhichAFileIsDamagedIsNotCommitted) {
