@@ -145,6 +145,11 @@ Status Generate(const ModelName& name, const GenerationRequest& request, Generat
   KUMO_ASSIGN_OR_RETURN(const StoredModel model, OpenStoredModel(name));
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<LanguageModel> network, LanguageModel::Make(model));
   KUMO_ASSIGN_OR_RETURN(ModelData data, DataOf(model));
+  if (HasCharacters(model.experiment.data) && data.class_names.empty()) {
+    return FailedPrecondition("checkpoint " + model.checkpoint +
+                              " lacks the characters of its text, which are too many; locate the "
+                              "text with --set data.directory=DIR --set data.text=FILE");
+  }
   const Vocabulary vocabulary(std::move(data.class_names));
   if (vocabulary.size() > network->words()) {
     return InvalidArgument("the network has " + std::to_string(network->words()) +

@@ -127,6 +127,10 @@ bool IsOfClasses(const Graph& graph, int output) {
   return graph.IsScores(value) && graph.values[value].shape.plane() == 1;
 }
 
+bool HasCharacters(const Experiment::Data& data) {
+  return data.reader == DataReader::kText && data.tokens == TextTokens::kCharacters;
+}
+
 Result<ModelData> DataOf(const StoredModel& model) {
   KUMO_RETURN_IF_ERROR(CheckSameInputs(model.manifest, model.experiment, model.sets));
   ModelData data;
@@ -138,7 +142,9 @@ Result<ModelData> DataOf(const StoredModel& model) {
   const checkpoint::Manifest& manifest = model.manifest;
   data.class_names = {manifest.class_names().begin(), manifest.class_names().end()};
   const bool is_said = !manifest.network().empty() || !data.class_names.empty();
-  const bool names_missing = !is_said && model.has_experiment_file;
+  // The characters of a text are not in the manifest if there are too many.
+  const bool names_missing = (!is_said && model.has_experiment_file) ||
+                             (HasCharacters(settings) && data.class_names.empty());
   if (settings.subtract_mean && manifest.mean_image_size() == first[0].numbers()) {
     data.pixels.mean = {manifest.mean_image().begin(), manifest.mean_image().end()};
   }
@@ -218,8 +224,8 @@ Result<std::vector<std::vector<Detection>>> RunningModel::Detect(int batch, int 
 namespace {
 
 // Settings that change a sample on its way into the network.
-constexpr std::string_view kInputs[] = {"data.scale", "data.subtract_mean", "data.mean", "data.std",
-                                        "data.tokens"};
+constexpr std::string_view kInputs[] = {"data.scale", "data.subtract_mean", "data.mean",
+                                        "data.std",   "data.tokens",        "data.columns"};
 
 // Whether --set names the setting, also by its old key.
 bool IsSaid(std::string_view key, const std::vector<std::string>& sets) {

@@ -60,6 +60,8 @@ struct ModelData {
 // older release wrote the checkpoint) or the class names; unreadable class names are left out. The
 // errors of OpenDatasets and CheckSameInputs.
 Result<ModelData> DataOf(const StoredModel& model);
+// Whether tokens are the characters of a text, whose names DataOf finds; else they are bytes.
+bool HasCharacters(const Experiment::Data& data);
 
 // True if an output (an index) is the scores of a sample's classes. Pure.
 bool IsOfClasses(const Graph& graph, int output);

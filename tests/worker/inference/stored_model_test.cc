@@ -44,6 +44,9 @@ TEST(StoredModelTest, InputsOfOtherSettingsAreRefusedUnlessTheyAreAskedFor) {
   EXPECT_THAT(CheckSameInputs(manifest, now, {"data.mean="}).message(),
               AllOf(HasSubstr("data.scale"), Not(HasSubstr("data.mean"))));
   EXPECT_TRUE(CheckSameInputs(manifest, now, {"data.mean=", "data.scale = 1"}).ok());
+  Experiment swapped = then;
+  swapped.data.columns = "features:numbers:b+a,label:class";
+  EXPECT_THAT(CheckSameInputs(manifest, swapped, {}).message(), HasSubstr("data.columns"));
   // A setting is named by its old key, too.
   Experiment renamed = then;
   renamed.data.std_dev = {2, 4};
