@@ -25,7 +25,7 @@ struct RemoteArguments {
   std::string host;
   std::string ssh = "ssh";
   std::string kumo;
-  double silence_s = 20;
+  double silence_s = kUsualSilenceS;
   bool serve = false;
 };
 

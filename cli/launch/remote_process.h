@@ -27,6 +27,7 @@
 
 namespace kumo {
 
+inline constexpr double kUsualSilenceS = 20;
 inline constexpr double kLongestSilenceS = 3600;
 inline constexpr int kNobodyThere = 255;  // ssh's own failures
 inline constexpr int kTookNoPart = 254;

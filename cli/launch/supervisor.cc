@@ -140,8 +140,9 @@ std::optional<TimeUs> Supervisor::PauseOf(const ProcessEnd& end, TimeUs now,
     process->unreachable_since = now;
   }
   if (AwaitsHost(*process, now)) {
-    return process->unreachable_since == now ? settings_.first_pause_us
-                                             : settings_.longest_pause_us;
+    return process->unreachable_since == now
+               ? std::max(settings_.first_pause_us, settings_.lost_pause_us)
+               : settings_.longest_pause_us;
   }
   if (process->restarts == settings_.max_restarts) return std::nullopt;
   const int doublings = std::min(process->restarts++, 20);  // the shift must not overflow

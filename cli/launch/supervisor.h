@@ -36,6 +36,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/launch/remote_process.h"
 #include "common/base/clock.h"
 
 namespace kumo {
@@ -73,6 +74,9 @@ struct SupervisorSettings {
   int max_restarts = 3;                        // of one process, without a later checkpoint
   TimeUs first_pause_us = 500 * kMillisecond;  // before the first restart; doubles
   TimeUs longest_pause_us = 10 * kSecond;
+  // After the loss of a connection: until then the far side has killed the process, which could
+  // otherwise still hold the output folder's lock, its port or its name.
+  TimeUs lost_pause_us = FromSeconds(kUsualSilenceS) + 2 * kSecond;
   TimeUs grace_us = 25 * kSecond;  // from the request to stop to SIGKILL
   // From the end of server 0 to SIGTERM for the others: after a job that is done (also from the end
   // of the last worker to SIGTERM for server 0), and after one that was stopped. A process that is

@@ -119,8 +119,10 @@ ProcessEnd Lost() {
 // It did not decide to end the job.
 TEST_F(SupervisorTest, AServer0WhoseConnectionIsLostIsStartedAgain) {
   now_ += 3600 * kSecond;
+  const TimeUs lost = now_;
   EXPECT_THAT(End(kServer0, Lost()), IsEmpty());
   EXPECT_THAT(NextTime(), ElementsAre("start server-0"));
+  EXPECT_GT(now_ - lost, 20 * kSecond) << "the far side has killed it by then";
   EndAll({kServer0, kServer1, kWorker0, kWorker1}, kOk);
   EXPECT_EQ(supervisor_.outcome().code, 0);
 }
