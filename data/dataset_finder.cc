@@ -19,6 +19,7 @@
 #include "data/readers/all.h"
 #include "data/readers/byte_source.h"
 #include "data/readers/image_files.h"
+#include "data/readers/listed_paths.h"
 #include "data/samples/dataset.h"
 #include "data/table_finder.h"
 
@@ -32,7 +33,6 @@ constexpr int64_t kDetectionSide = 300;       // images with objects are scaled 
 constexpr int kMostClasses = 1'000'000;       // data.classes'
 constexpr int64_t kMostCountedClasses = 100;  // labels above are numbers
 constexpr uint64_t kLongestMap = uint64_t{4} << 30;
-constexpr std::string_view kArchiveMark = "@/";
 constexpr size_t kNamedFolders = 8;  // in a message
 constexpr int kMostFoldersAround = 16;
 constexpr char kNoTable[] = "a CSV file is not taken: ";
@@ -213,7 +213,11 @@ Result<FoundDataset> FindImages(std::string path, const std::string& directory, 
   found.data.validation_images = "";
   std::string train, validation;
   for (const std::string& top : tops) {
-    if (PartIn(top) == NamedPart::kTraining && train.empty()) train = top;
+    // A class may have such a name, too; its images lie in no further folder.
+    if (PartIn(top) == NamedPart::kTraining && train.empty() &&
+        !TopFolders(FilesBelow(top, files)).empty()) {
+      train = top;
+    }
     if (PartIn(top) == NamedPart::kValidation && validation.empty()) validation = top;
   }
   if (!train.empty()) {
@@ -424,8 +428,7 @@ Result<FoundDataset> FindMap(const std::string& folder, const std::vector<std::s
   const std::string map = JoinPath(folder, data.train_images);
   PosixFileSystem files;
   KUMO_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(files, map, kLongestMap));
-  // The images of one archive, or any files.
-  ImageContainer container;
+  ListedPaths paths(folder);
   std::vector<std::string> images;
   data.classes = 2;
   for (std::string_view rest = text; !rest.empty();) {
@@ -434,17 +437,14 @@ Result<FoundDataset> FindMap(const std::string& folder, const std::vector<std::s
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (!line) continue;  // the reader names it
     data.classes = std::max(data.classes, line->label + 1);
-    const size_t at = line->path.find(kArchiveMark);
-    if (at == std::string::npos) {
-      images.push_back(JoinPath(folder, line->path));
-    } else if (container.path.empty()) {
-      container = {JoinPath(folder, line->path.substr(0, at)), true, ""};
-    }
-    if (at != std::string::npos) images.push_back(line->path.substr(at + kArchiveMark.size()));
+    Result<std::string> image = paths.Take(line->path);
+    if (!image.ok()) return image.status().WithContext(map);
+    images.push_back(*std::move(image));
   }
   found.form = "an image map of " + std::to_string(data.classes) + " classes";
-  KUMO_ASSIGN_OR_RETURN(const ImageSizes sizes, SizesOf(container, images));
-  SetImageSize(sizes, !LowerCase(container.path).ends_with("gz"), &data);
+  const Result<ImageSizes> sizes = SizesOf(paths.container(), images);
+  if (!sizes.ok()) return sizes.status().WithContext(map);
+  SetImageSize(*sizes, !LowerCase(paths.container().path).ends_with("gz"), &data);
   return found;
 }
 

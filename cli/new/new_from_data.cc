@@ -8,6 +8,7 @@
 #include "cli/new/task.h"
 #include "common/base/text.h"
 #include "common/settings/config_file.h"
+#include "common/settings/option_table.h"
 
 namespace kumo {
 namespace {
@@ -58,7 +59,9 @@ std::string ExperimentFor(const std::string& name, const DescribedData& data) {
   lines.Set("file", name + ".pbtxt");
   lines.Section("data");
   for (const auto& [key, value] : data.settings) {
-    lines.Set(key, Quoted(value), ReasonOf(key, value, task));
+    const Option* const option = OptionTable::Shared().Find("data." + key);
+    const bool is_path = option != nullptr && option->base != PathBase::kNone;
+    lines.Set(key, Quoted(is_path ? WithoutVariables(value) : value), ReasonOf(key, value, task));
   }
   if (task.set_data != nullptr) task.set_data(data, &lines);
   task.set_training(data, epochs, &lines);

@@ -86,6 +86,16 @@ TEST_F(DatasetFinderTest, FoldersOfClassesAreFoundWithOrWithoutAValidationSet) {
   EXPECT_EQ(data.validation_images, "both/val");
   WriteFile(scratch_ / "set.zip", test::Archive(test::Pack::kZip, Below("photos/", files)));
   EXPECT_EQ(Find("set.zip").train_images, "set.zip/photos");
+  // A class of trains is no training set.
+  for (const auto& [file, content] : files) {
+    const std::string name = std::filesystem::path(file).filename().string();
+    for (const char* const one : {"bus/", "car/", "train/"}) {
+      WriteFile(scratch_ / (std::string("vehicles/") + one + name), content);
+    }
+  }
+  data = Find("vehicles");
+  EXPECT_EQ(data.train_images, "vehicles");
+  EXPECT_EQ(data.classes, 3);
 }
 
 TEST_F(DatasetFinderTest, FoldersAroundTheClassesAreEnteredUpToALimit) {
@@ -148,6 +158,19 @@ TEST_F(DatasetFinderTest, MapsOfImagesAreFoundBesideTheImages) {
   WriteText("set/test_map.txt", packed);
   EXPECT_EQ(Find("set").validation_images, "test_map.txt");
   EXPECT_EQ(Find("set/test_map.txt").train_images, "test_map.txt");
+  // As the reader takes them, too.
+  std::string plainly, whole;
+  for (int i = 0; i < 4; ++i) {
+    const std::string label = "\t" + std::to_string(i % 3) + "\n";
+    plainly += "all.zip/" + files[i].first + label;
+    whole += scratch_ / "set/" + files[i].first + label;
+  }
+  for (const std::string& text : {plainly, whole}) {
+    WriteText("set/test_map.txt", text);
+    EXPECT_EQ(Find("set/test_map.txt").image_size, data.image_size);
+  }
+  WriteText("set/test_map.txt", "missing.png\t1\n");
+  EXPECT_THAT(Refusal("set/test_map.txt"), HasSubstr("test_map.txt"));
 }
 
 TEST_F(DatasetFinderTest, IdxFilesAreFoundByTheirBytesAndTheirNames) {

@@ -73,6 +73,16 @@ TEST_F(NewFromDataTest, ImagesGetConvolutionsWithBatchNormalisationDownToSmallMa
               AllOf(HasSubstr("pool4"), Not(HasSubstr("pool5"))));
 }
 
+TEST_F(NewFromDataTest, PathsStandForThemselves) {
+  DescribedData data = Images(100, 8);
+  for (const char* const path : {"/a$b", "/x$$y", "/${HOME}"}) {
+    for (auto& [key, value] : data.settings) {
+      if (key == "directory") value = path;
+    }
+    EXPECT_EQ(Load(data).data.directory, path);
+  }
+}
+
 TEST_F(NewFromDataTest, TheNetworksNameIsOneOfNetworks) {
   EXPECT_THAT(NetworkFor("my-digits-2", Images(100, 8), ""),
               testing::StartsWith("name: \"my_digits_2\"\n"));
