@@ -81,12 +81,12 @@ Result<uint32_t> ChecksumOf(FileSystem& files, const std::string& path, uint64_t
   return crc;
 }
 
-// Copies the first `size` bytes of `from` to `to`, which afterwards is complete and durable, or
-// unchanged. Meanwhile the bytes are in `part`, where an interrupted copy resumes. Returns their
-// CRC-32C, for which the contents of `part` are read again. `on_bytes` and Aborted as above; the
-// errors of reading and writing files. Blocks; thread-safe, if no two calls write one file.
+// Copies the first `size` bytes of `from` durably to `part`, where an interrupted copy resumes.
+// Returns their CRC-32C, for which the contents of `part` are read again. `on_bytes` and Aborted as
+// above; the errors of reading and writing files. Blocks; thread-safe, if no two calls write one
+// file.
 Result<uint32_t> CopyFile(FileSystem& files, const std::string& from, uint64_t size,
-                          const std::string& part, const std::string& to, const OnBytes& on_bytes) {
+                          const std::string& part, const OnBytes& on_bytes) {
   KUMO_ASSIGN_OR_RETURN(const uint64_t begin, LengthOfPart(files, part, size));
   uint32_t crc = 0;
   if (begin > 0) {
@@ -100,8 +100,6 @@ Result<uint32_t> CopyFile(FileSystem& files, const std::string& from, uint64_t s
   KUMO_RETURN_IF_ERROR(ReadPieces(files, from, begin, size, on_bytes, append));
   KUMO_RETURN_IF_ERROR(copy->Sync());
   KUMO_RETURN_IF_ERROR(copy->Close());
-  KUMO_RETURN_IF_ERROR(files.CreateDirectories(DirectoryOf(to)));
-  KUMO_RETURN_IF_ERROR(files.Rename(part, to));
   return crc;
 }
 
@@ -279,16 +277,34 @@ Status Staging::Copy(const SourceFile& file) {
     return !stopping_;
   };
   const std::string from = JoinPath(folder_, file.path);
-  KUMO_ASSIGN_OR_RETURN(const uint32_t crc, CopyFile(*files_, from, file.size, PartOf(file),
-                                                     DestinationOf(file.path), count));
-  KUMO_ASSIGN_OR_RETURN(const SourceFile now, LookAtSourceFile(folder_, file.path));
-  if (now != file) {
+  const std::string part = PartOf(file);
+  const auto fails = [](const Status& status) {
+    return !status.ok() && status.code() != StatusCode::kNotFound;
+  };
+  const Result<uint32_t> copied = CopyFile(*files_, from, file.size, part, count);
+  if (fails(copied.status())) return copied.status();
+  const Result<SourceFile> now = LookAtSourceFile(folder_, file.path);
+  if (fails(now.status())) return now.status();
+  if (!copied.ok() || !now.ok() || *now != file) {
+    if (files_->Exists(part)) KUMO_RETURN_IF_ERROR(files_->RemoveFile(part));
     return Unavailable(from +
                        " changed while it was copied; stage again when no process writes it");
   }
+  const uint32_t crc = *copied;
+  // A file that is there is in the record, whenever this process is killed: otherwise nobody would
+  // remove it when the source has it no more.
+  bool recorded;
+  {
+    const MutexLock lock(mutex_);
+    recorded = record_.files().contains(file.path);
+    if (!recorded) KUMO_RETURN_IF_ERROR(record_.Add({file, crc}));
+  }
+  const std::string to = DestinationOf(file.path);
+  KUMO_RETURN_IF_ERROR(files_->CreateDirectories(DirectoryOf(to)));
+  KUMO_RETURN_IF_ERROR(files_->Rename(part, to));
   const MutexLock lock(mutex_);
   ++progress_.copied_files;
-  return record_.Add({file, crc});
+  return recorded ? record_.Add({file, crc}) : OkStatus();
 }
 
 Status Staging::Remove(const std::string& path) {

@@ -278,6 +278,25 @@ TEST_F(StagingTest, AFileThatIsWrittenMeanwhileIsRefused) {
   EXPECT_THAT(done.message(), HasSubstr("labels.txt changed while it was copied"));
 }
 
+// Nobody would remove it later: the source has it no more, and no record has it.
+TEST_F(StagingTest, AFileThatGoesMeanwhileLeavesNothingBehind) {
+  for (const bool moves : {true, false}) {
+    SCOPED_TRACE(moves);
+    Write("new", 100);
+    const auto staging = Plan(&files_);
+    if (moves) {
+      fs::rename(source() + "/new", source() + "/moved");
+    } else {
+      Write("new", 100);
+    }
+    const Status done = (*staging)->Run([](const StagingProgress&) { return true; });
+    EXPECT_EQ(done.code(), StatusCode::kUnavailable) << done.message();
+    if (!moves) fs::remove(source() + "/new");
+    Stage();
+    EXPECT_EQ(Contents(source()), Contents(destination()));
+  }
+}
+
 using SourceFilesTest = StagingTest;
 
 TEST_F(SourceFilesTest, LinksAreFollowedAndKubernetesVersionsAreNot) {
