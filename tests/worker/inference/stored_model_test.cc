@@ -1,9 +1,13 @@
 #include "worker/inference/stored_model.h"
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/settings/experiment_text.h"
+#include "models/network.h"
+#include "tests/scratch_directory.h"
 
 namespace kumo {
 namespace {
@@ -54,6 +58,35 @@ TEST(StoredModelTest, InputsOfOtherSettingsAreRefusedUnlessTheyAreAskedFor) {
               HasSubstr("data.std empty -> 2, 4"));
   EXPECT_TRUE(CheckSameInputs(manifest, renamed, {"data.std=2,4"}).ok());
   EXPECT_TRUE(CheckSameInputs(manifest, renamed, {"data.deviation = 2,4"}).ok());
+}
+
+// A manifest has no more than 4,096 names. Without them tokens would pass for bytes.
+TEST(StoredModelTest, CharactersThatTheManifestLacksComeFromTheText) {
+  const test::ScratchDirectory folder;
+  std::ofstream(folder / "text") << std::string(50, 'a') + std::string(50, 'b');
+  StoredModel model;
+  model.manifest.set_network(R"(
+      name: "text" input { name: "tokens" extents: 4 vocabulary: 2 }
+      layers { name: "embedding" embedding { outputs: 2 } }
+      layers { name: "last" fully_connected { outputs: 2 per_position: true } }
+      layers { name: "loss" softmax_cross_entropy {} })");
+  const auto network = ParseNetwork(model.manifest.network(), "the test");
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  model.layout = *ParameterLayout::Make(PlanNetwork(*network)->tensors());
+  Experiment::Data& data = model.experiment.data;
+  data.reader = DataReader::kText;
+  data.directory = folder.path();
+  data.text = "text";
+  data.window = 4;
+  model.manifest.set_experiment_text(ExperimentText(model.experiment));
+  EXPECT_TRUE(HasCharacters(data));
+  const auto found = DataOf(model);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_THAT(found->class_names, testing::ElementsAre("a", "b"));
+  data.directory = folder / "elsewhere";
+  const auto missing = DataOf(model);
+  ASSERT_TRUE(missing.ok()) << missing.status().message();
+  EXPECT_THAT(missing->class_names, testing::IsEmpty()) << "predict asks for the text then";
 }
 
 TEST(StoredModelTest, ClassesThatAreCalledOtherwiseAreNamed) {
