@@ -250,7 +250,8 @@ void AddJob(const wire::JobStatus& job, const JobCounts& counts, Families* to) {
   for (const auto& server : job.servers()) AddShard(server, to);
   to->Gauge("kumo_generation", "Goes up when the job is resumed, or goes back.",
             Always(job.generation()));
-  to->Counter("kumo_lost_workers_total", "Workers given up: silent, or without a connection.",
+  to->Counter("kumo_lost_workers_total",
+              "Workers lost: silent, without a connection, started again, or gone with partitions.",
               Always(counts.lost_workers));
   to->Counter("kumo_rollbacks_total", "Times that the job went back to a checkpoint.",
               Always(counts.went_back));

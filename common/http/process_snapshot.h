@@ -34,7 +34,7 @@ struct JobCounts {
   DurationCounts round_seconds;  // between the ends of two rounds
   uint64_t checkpoints = 0;      // complete ones
   uint64_t went_back = 0;        // rollbacks to a checkpoint
-  uint64_t lost_workers = 0;     // given up
+  uint64_t lost_workers = 0;     // given up, or gone with partitions
   uint64_t took_over = 0;        // 1 if this process replaced a dead server 0
 };
 
