@@ -94,17 +94,18 @@ Effects Leasing::Lose(const MemberEvent& event, const MemberTable& members, JobP
   if (event.handed_over) table_.HandedOver(event.peer);
   const bool lost_partitions = table_.Lose(event.peer, open);
   Effects effects;
+  if (phase == JobPhase::kTraining && lost_partitions) {
+    if (first_loss_.empty()) first_loss_ = event.who + ": " + event.why;
+    if (loss_takes_back()) {
+      effects.go_back = event.who + " is lost with the state of its partitions: " + event.why;
+    } else {
+      effects = LeaseOrphans(members, open);
+    }
+  }
   if (event.kind == MemberEvent::Kind::kGone && !IsOver(phase)) {
     const bool lost = lost_partitions || !event.left;
     LOG(WARNING) << event.who << (lost ? " is lost: " : " has left: ") << event.why;
     if (lost) effects.lost_worker = event.who + " is lost: " + event.why;
-  }
-  if (phase != JobPhase::kTraining || !lost_partitions) return effects;
-  if (first_loss_.empty()) first_loss_ = event.who + ": " + event.why;
-  if (loss_takes_back()) {
-    effects.go_back = event.who + " is lost with the state of its partitions: " + event.why;
-  } else {
-    effects.orders = LeaseOrphans(members, open).orders;
   }
   return effects;
 }
