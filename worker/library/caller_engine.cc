@@ -70,10 +70,8 @@ CallerWork CallerEngine::BlockOf(const RoundPlan& round, int partition, bool ahe
   work.restarts = resets && !begun;
   work.keeps_state = states() > 0 && (ahead || !resets);
   if (work.restarts) return work;
-  work.steps_before = work.first_minibatch;
-  if (!resets) {
-    work.steps_before += weights_.StepsBefore(round, weights_.partitions().Of(partition));
-  }
+  work.steps_before =
+      work.first_minibatch + weights_.StepsBefore(round, weights_.partitions().Of(partition));
   return work;
 }
 

@@ -149,6 +149,7 @@ void BlockWeights::KeepWay(const RoundPlan& round, PartitionArrays::Arrays* carr
 
 int64_t BlockWeights::StepsBefore(const RoundPlan& round,
                                   const PartitionArrays::Arrays& carried) const {
+  if (shape_->policy.resets_local_state()) return 0;
   if (carried.lost_before < 0) return StepsBefore(round);
   return StepsBefore(round) - StepsBefore(shape_->plan.Round(carried.lost_before));
 }

@@ -88,7 +88,7 @@ class BlockWeights {
   int64_t TrainedNumbers() const { return layout_.segment(Segment::kUndecayed).end; }
 
   // Steps that the optimiser of a partition has taken before the block of a round, since its slots
-  // were zero.
+  // were zero; 0 if each block resets them.
   int64_t StepsBefore(const RoundPlan& round, const PartitionArrays::Arrays& carried) const;
   // Requires that the base weights of adopt.round are installed.
   void Adopt(const AdoptAction& adopt);

@@ -28,7 +28,7 @@ class PartitionArrays {
     DeviceArray<float> way;        // empty if partitions have no weights of their own
     DeviceArray<float> optimiser;  // all slots; empty if no state goes on
     // The round before whose block the slots began at zero although the partition had been trained:
-    // they had been lost with their worker. -1: that was not so.
+    // they had been lost with their worker. -1: nothing was lost.
     int64_t lost_before = -1;
   };
   // Changes a copy of an optimiser's slot, of this range of the weights.

@@ -216,10 +216,8 @@ Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_code
     if (size == 0) break;
     if (weight != nullptr && *weight) **weight += loaded.positives;
     const BlockStep step = StepAt(experiment_, before + metrics.samples, slice.size());
-    const int64_t steps_before =
-        shape_->policy.resets_local_state() ? 0 : weights_.StepsBefore(part.round, *carried);
-    backend_->SetStep(
-        ParametersOf(experiment_, job_, part.round, part.partition, step, steps_before));
+    backend_->SetStep(ParametersOf(experiment_, job_, part.round, part.partition, step,
+                                   weights_.StepsBefore(part.round, *carried)));
     if (!steps && on_coded) {
       // A gradient is of one minibatch, whose weight is known before its chunks are coded.
       const auto on_weighed = [on_coded, of = *weight](std::vector<CodedChunk> coded) {
