@@ -290,21 +290,25 @@ Status Staging::Copy(const SourceFile& file) {
     return Unavailable(from +
                        " changed while it was copied; stage again when no process writes it");
   }
-  const uint32_t crc = *copied;
-  // A file that is there is in the record, whenever this process is killed: otherwise nobody would
-  // remove it when the source has it no more.
-  bool recorded;
+  return PutInPlace({file, *copied}, part);
+}
+
+// A file that is in place is in the record, whenever this process is killed: otherwise no later run
+// would remove it when the source has lost it. The line of a file that was there before stays until
+// the new one is in place.
+Status Staging::PutInPlace(const StagedFile& file, const std::string& part) {
+  bool replaces = false;
   {
     const MutexLock lock(mutex_);
-    recorded = record_.files().contains(file.path);
-    if (!recorded) KUMO_RETURN_IF_ERROR(record_.Add({file, crc}));
+    replaces = record_.files().contains(file.source.path);
+    if (!replaces) KUMO_RETURN_IF_ERROR(record_.Add(file));
   }
-  const std::string to = DestinationOf(file.path);
+  const std::string to = DestinationOf(file.source.path);
   KUMO_RETURN_IF_ERROR(files_->CreateDirectories(DirectoryOf(to)));
   KUMO_RETURN_IF_ERROR(files_->Rename(part, to));
   const MutexLock lock(mutex_);
   ++progress_.copied_files;
-  return recorded ? record_.Add({file, crc}) : OkStatus();
+  return replaces ? record_.Add(file) : OkStatus();
 }
 
 Status Staging::Remove(const std::string& path) {

@@ -112,6 +112,8 @@ class Staging {
   Status Do(const Task& task);
   Result<bool> Keeps(const Task& task);
   Status Copy(const SourceFile& file);
+  // part: its complete copy.
+  Status PutInPlace(const StagedFile& file, const std::string& part);
   // First step: removes old files that are in the way.
   Status MakeWay() KUMO_REQUIRES(mutex_);
   // Last step: removes the other old files and abandoned partial copies.
