@@ -1,4 +1,4 @@
-// What the ONNX readers of Conv and ConvTranspose have in common.
+// Reading of ONNX operators that convolve: the part that Conv and ConvTranspose share.
 #pragma once
 
 #include <algorithm>
