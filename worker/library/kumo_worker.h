@@ -126,10 +126,11 @@ typedef struct {
    * exchanged (sync.overlap); it begins from the weights that the last block has ended at. A later
    * work is the rest of that block. Its metrics are not counted. */
   int32_t ahead;
-  int32_t restarts;     /* 1: the program's optimiser starts without state */
-  int32_t keeps_state;  /* 1: its state at the end is to be handed in (kumo_worker_set_state) */
-  int64_t steps_before; /* minibatches behind the state that it starts with; 0 if it restarts, or if the
-                           state was lost with a worker and is zero */
+  int32_t restarts;    /* 1: the program's optimiser starts without state */
+  int32_t keeps_state; /* 1: its state at the end is to be handed in (kumo_worker_set_state) */
+  /* Minibatches behind the state that it starts with. 0 if it restarts, or if the state was lost
+   * with a worker and is zero. */
+  int64_t steps_before;
   int64_t samples;
   int64_t minibatch; /* samples of a minibatch; the last one may be smaller */
   int64_t position;  /* samples of the whole job before the first minibatch */
