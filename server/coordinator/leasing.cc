@@ -16,6 +16,8 @@ namespace {
 // Moving leases costs a checkpoint: only if rounds become this much shorter, and not often.
 constexpr double kWorthMoving = 1.25;
 constexpr TimeUs kMovePause = 60 * kSecond;
+// The longest pause before a slow worker is tried again.
+constexpr TimeUs kLongestRest = 3600 * kSecond;
 // A round straggles if it takes this many times its expected time, and at least this long.
 constexpr double kStraggling = 1.5;
 constexpr double kLeastStraggling = 1000;  // milliseconds
@@ -124,7 +126,7 @@ Effects Leasing::LetGo(const PeerName& worker, const MemberTable& members, int64
 
 Effects Leasing::LeaseOrphans(const MemberTable& members, int64_t open) {
   if (collects_claims()) return {};
-  const auto takers = members.Takers(table_);
+  const auto takers = Takers(members, last_move_);
   if (static_cast<int>(takers.size()) >= min_workers_) AssignOrphans(takers, open, &table_);
   return Orders();
 }
@@ -161,7 +163,7 @@ Effects Leasing::SettleClaims(const MemberTable& members, uint32_t since, int64_
 bool Leasing::DirectMove(int64_t next, bool may, const MemberTable& members, TimeUs now) {
   if (may && move_at_ < 0 && !collects_claims()) {
     const bool uneven =
-        now - last_move_ > kMovePause && Imbalance(table_, members.Takers(table_)) > kWorthMoving;
+        now - last_move_ > kMovePause && Imbalance(table_, Takers(members, now)) > kWorthMoving;
     if (move_wanted_ || uneven || Buggify(RareWay::kLeasesMove)) {
       move_wanted_ = false;
       last_move_ = now;
@@ -182,8 +184,35 @@ Effects Leasing::OnVersion(int64_t version, bool stops, const MemberTable& membe
     return {};
   }
   if (stops) return {};
-  SpreadLeases(members.Takers(table_), version, &table_);
+  std::map<PeerName, int64_t> had;
+  for (const LeaseTable::Lease& lease : table_.leases()) ++had[lease.worker];
+  SpreadLeases(Takers(members, last_move_), version, &table_);
+  Rest(had, members);
   return Orders();
+}
+
+std::vector<Taker> Leasing::Takers(const MemberTable& members, TimeUs now) const {
+  std::vector<Taker> takers = members.Takers(table_);
+  for (Taker& taker : takers) {
+    const auto resting = resting_.find(taker.worker);
+    if (resting == resting_.end() || now >= resting->second.until) continue;
+    taker.block_ms = members.Find(taker.worker)->block_ms;
+  }
+  return takers;
+}
+
+void Leasing::Rest(const std::map<PeerName, int64_t>& had, const MemberTable& members) {
+  std::erase_if(resting_, [&](const auto& entry) { return !members.Find(entry.first); });
+  for (const auto& [worker, count] : had) {
+    if (table_.Count(worker) > 0) {
+      resting_.erase(worker);
+    } else if (const WorkerMember* const member = members.Find(worker);
+               member && member->MayHoldLeases()) {
+      Resting& resting = resting_[worker];
+      resting.pause = std::clamp(2 * resting.pause, kMovePause, kLongestRest);
+      resting.until = last_move_ + resting.pause;
+    }
+  }
 }
 
 // Whether the partition's worker computes for too long, or is silent. A worker that waits for

@@ -3,8 +3,8 @@
 //
 // - A worker is lost: its partitions go to the others at once, at the oldest round that may be
 //   open. With cluster.recovery=exact, and partitions that carry state, the job goes back instead.
-// - A worker joins or is told to leave: leases move at a version whose round is saved, so that the
-//   states of partitions move along.
+// - A worker joins or is told to leave, or rounds would become much shorter with other shares:
+//   leases move at a version whose round is saved, so that the states of partitions move along.
 // - A round takes much longer than it should, since a worker computes for too long or is silent:
 //   workers that have finished the round compute the missing partitions too. The first contribution
 //   counts, and both are the same.
@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -147,6 +148,10 @@ class Leasing {
   Effects Lose(const MemberEvent& event, const MemberTable& members, JobPhase phase, int64_t open);
   Effects LetGo(const PeerName& worker, const MemberTable& members, int64_t open);
   Effects LeaseOrphans(const MemberTable& members, int64_t open);
+  // The takers of now. A worker without a lease counts with its last block's time while it rests.
+  std::vector<Taker> Takers(const MemberTable& members, TimeUs now) const;
+  // Leases have moved. had: leases of each worker before.
+  void Rest(const std::map<PeerName, int64_t>& had, const MemberTable& members);
   bool Straggles(int partition, int64_t round, double computing_ms, const MemberTable& members,
                  TimeUs now) const;
 
@@ -164,6 +169,13 @@ class Leasing {
   bool move_wanted_ = false;  // a worker has joined or leaves: move leases at the next chance
   int64_t move_at_ = -1;      // the saved version at which leases move; -1: none
   TimeUs last_move_ = 0;
+  // Workers that were too slow for any partition. Each is tried again after a pause, since it may
+  // only have been frozen; the pause doubles if the trial ends the same way.
+  struct Resting {
+    TimeUs pause = 0;
+    TimeUs until = 0;
+  };
+  std::map<PeerName, Resting> resting_;
   std::string first_loss_;
 };
 

@@ -103,7 +103,7 @@ class MemberTable {
   const WorkerMember* Find(const PeerName& worker) const;
   // Workers that may hold leases: not told to leave, and reaching all servers. The block time of a
   // worker without a lease counts as unknown, since the worker may have been frozen when it was
-  // measured.
+  // measured; Leasing decides from when on.
   std::vector<Taker> Takers(const LeaseTable& leases) const;
 
   bool ServersAreReady() const;

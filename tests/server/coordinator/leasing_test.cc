@@ -1,8 +1,12 @@
 #include "server/coordinator/leasing.h"
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -155,6 +159,49 @@ TEST(Leasing, WhoJoinsGetsPartitionsAtTheNextVersionThatIsSaved) {
     EXPECT_EQ(job.leasing.table().leases()[partition].before, "a");
   }
   EXPECT_FALSE(job.leasing.DirectMove(5, true, job.members, 0)) << "nobody has joined since";
+}
+
+// Shares of a job in which a block takes each worker as long as block_ms says, over `seconds`.
+// Returns the rounds' times in milliseconds, one for each second, and counts the moves.
+std::vector<double> RoundTimes(const std::function<double(const PeerName&, int)>& block_ms,
+                               int seconds, LeasedJob* job, int* moves) {
+  std::vector<double> rounds;
+  for (int s = 0; s < seconds; ++s) {
+    double longest = 0;
+    for (auto& [peer, worker] : job->members.workers) {
+      const int64_t count = job->leasing.table().Count(peer);
+      if (count > 0) worker.block_ms = block_ms(peer, s);
+      longest = std::max(longest, block_ms(peer, s) * static_cast<double>(count));
+    }
+    rounds.push_back(longest);
+    if (job->leasing.DirectMove(s + 1, true, job->members, s * kSecond)) ++*moves;
+    job->leasing.OnVersion(s + 1, false, job->members, {});
+  }
+  return rounds;
+}
+
+TEST(Leasing, AWorkerThatIsTooSlowForAnyPartitionIsTriedMoreAndMoreRarely) {
+  LeasedJob job;
+  job.Begin({"a", "b", "c", "d", "e", "slow"});
+  int moves = 0;
+  const auto slow = [](const PeerName& peer, int) { return peer == "slow" ? 300.0 : 100.0; };
+  const std::vector<double> rounds = RoundTimes(slow, 6 * 3600, &job, &moves);
+  EXPECT_LT(std::ranges::count(rounds, 300.0), std::ssize(rounds) / 20);
+  EXPECT_LT(moves, 30) << "each is a checkpoint";
+  EXPECT_GT(moves, 6) << "it may have become faster";
+}
+
+TEST(Leasing, AWorkerThatWasFrozenIsBackSoon) {
+  LeasedJob job;
+  job.Begin({"a", "b", "c", "d", "e", "frozen"});
+  int moves = 0;
+  const auto frozen = [](const PeerName& peer, int s) {
+    return peer == "frozen" && s >= 300 && s < 350 ? 1e4 : 100.0;
+  };
+  const std::vector<double> rounds = RoundTimes(frozen, 1200, &job, &moves);
+  EXPECT_EQ(moves, 2);
+  EXPECT_EQ(rounds[330], 200) << "the others compute for it";
+  EXPECT_EQ(rounds[400], 100);
 }
 
 TEST(Leasing, WhoIsToldToLeaveLetsGoAndIsReleased) {
