@@ -65,8 +65,7 @@ def measure(arguments, links, experiment, choice, folder):
         job.after(WARM_UP_ROUNDS, WARM_UP_S)
         for _ in range(arguments.windows):
             seconds, rounds = job.after(2, arguments.seconds)
-            samples = rounds * choice["block"] * arguments.hosts * arguments.minibatch
-            found.append(samples / seconds)
+            found.append(rounds * choice["samples_per_round"] / seconds)
     return found
 
 

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -97,6 +100,7 @@ struct Codec {
 // The answer of kumo-worker --speed.
 struct Measured {
   double parameters = 0;
+  double train_samples = 0;
   int minibatch = 1;
   double step_s = 0;
   std::vector<Codec> codecs;
@@ -129,6 +133,7 @@ Result<Measured> Measure(const Arguments& arguments) {
       continue;
     }
     measured.parameters = Number(answer, "parameters");
+    measured.train_samples = Number(answer, "train_samples");
     measured.minibatch = static_cast<int>(Number(answer, "minibatch"));
     measured.step_s = Number(answer, "step_s");
     const auto codecs = answer.fields().find("codecs");
@@ -149,7 +154,7 @@ Result<Measured> Measure(const Arguments& arguments) {
                      .codes_beside_steps = Flag(answer, "codes_beside_steps")}});
     }
   }
-  if (measured.codecs.empty()) {
+  if (measured.codecs.empty() || measured.train_samples < 1) {
     return Internal("kumo-worker --speed printed no speeds; it is of another version than kumo");
   }
   return measured;
@@ -170,6 +175,7 @@ struct Choice {
   bool ends_fragments = false;  // of the experiment: the weights are exchanged as a whole
   const Codec* codec = nullptr;
   RoundTime time = {};
+  double samples_per_round = 0;
   double samples_per_s = 0;
 
   std::vector<std::string> Settings() const {
@@ -188,8 +194,10 @@ struct Choice {
 };
 
 // Modes, blocks and overlaps in the order of preference: gradients before blocks, which are trained
-// apart from each other; short blocks first, then without overlap.
-std::vector<Choice> Shapes(const Experiment& experiment) {
+// apart from each other; short blocks first, then without overlap. Of blocks that are as long as an
+// epoch or longer, which are all the same, only the shortest. minibatches: of a partition, in an
+// epoch.
+std::vector<Choice> Shapes(const Experiment& experiment, int64_t minibatches) {
   std::vector<Choice> shapes;
   for (const int delay : kDelays) {
     shapes.push_back(
@@ -198,6 +206,8 @@ std::vector<Choice> Shapes(const Experiment& experiment) {
   std::set<int> blocks(std::begin(kBlocks), std::end(kBlocks));
   if (experiment.sync.mode == SyncMode::kBlock) blocks.insert(experiment.sync.block);
   for (const int block : blocks) {
+    const auto shorter = blocks.lower_bound(block);
+    if (shorter != blocks.begin() && *std::prev(shorter) >= minibatches) break;
     for (const int overlap : std::set<int>{0, block / 2}) {
       shapes.push_back({SyncMode::kBlock, block, overlap});
     }
@@ -211,7 +221,10 @@ Result<std::vector<Choice>> Predict(const CliEnvironment& environment, const Arg
                                     RoundLoad load) {
   std::vector<Choice> choices;
   Status refused = Internal("no mode to predict");
-  for (Choice choice : Shapes(experiment)) {
+  const double samples_of_step = static_cast<double>(load.partitions) * measured.minibatch;
+  const auto minibatches =
+      static_cast<int64_t>(std::ceil(measured.train_samples / samples_of_step));
+  for (Choice choice : Shapes(experiment, minibatches)) {
     choice.ends_fragments = experiment.sync.fragments > 1 || experiment.sync.local_share > 0;
     const bool delayed = choice.mode == SyncMode::kGradient;
     load.steps = choice.block;
@@ -228,10 +241,10 @@ Result<std::vector<Choice>> Predict(const CliEnvironment& environment, const Arg
       }
       load.push_bytes = codec.push_bytes;
       load.pull_bytes = codec.pull_bytes;
-      choice.time = PredictRound(load, codec.speed, arguments.network);
-      const double samples =
-          static_cast<double>(choice.block) * load.partitions * measured.minibatch;
-      choice.samples_per_s = samples / std::max(choice.time.round_s, 1e-9);
+      choice.time = PredictEpoch(load, minibatches, codec.speed, arguments.network);
+      choice.samples_per_round =
+          measured.train_samples / static_cast<double>(RoundsOfEpoch(load, minibatches));
+      choice.samples_per_s = choice.samples_per_round / std::max(choice.time.round_s, 1e-9);
       choices.push_back(choice);
     }
   }
@@ -315,6 +328,7 @@ void PrintJson(const Measured& measured, const Arguments& arguments, const Round
         .Add("overlap", choice.overlap)
         .Add("codec", choice.codec->name)
         .Add("round_s", choice.time.round_s)
+        .Add("samples_per_round", choice.samples_per_round)
         .Add("samples_per_second", choice.samples_per_s)
         .Add("utilisation", choice.time.utilisation())
         .Add("settings", settings);

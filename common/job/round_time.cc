@@ -105,4 +105,37 @@ RoundTime PredictRound(const RoundLoad& load, const RoundSpeed& speed,
   return time;
 }
 
+int64_t RoundsOfEpoch(const RoundLoad& load, int64_t minibatches) {
+  return (minibatches + load.steps - 1) / std::max(1, load.steps);
+}
+
+RoundTime PredictEpoch(const RoundLoad& load, int64_t minibatches, const RoundSpeed& speed,
+                       const NetworkSpeed& network) {
+  const int64_t rounds = RoundsOfEpoch(load, minibatches);
+  RoundTime sum;
+  const auto add = [&](double count, int64_t steps, int overlap) {
+    if (count <= 0) return;
+    RoundLoad other = load;
+    other.steps = static_cast<int>(steps);
+    other.overlap = static_cast<int>(std::min<int64_t>(overlap, steps - 1));
+    const RoundTime time = PredictRound(other, speed, network);
+    sum.compute_s += count * time.compute_s;
+    sum.coding_s += count * time.coding_s;
+    sum.exchange_s += count * time.exchange_s;
+    sum.round_s += count * time.round_s;
+  };
+  add(1, std::min<int64_t>(load.steps, minibatches), 0);
+  add(static_cast<double>(rounds - 2), load.steps, load.overlap);
+  if (rounds > 1) add(1, minibatches - (rounds - 1) * load.steps, load.overlap);
+  const auto count = static_cast<double>(rounds);
+  RoundTime mean{sum.compute_s / count, sum.coding_s / count, sum.exchange_s / count,
+                 sum.round_s / count};
+  // The last rounds of late gradients wait for their exchange, as no others do.
+  if (load.delay > 0) {
+    const double alone_s = mean.compute_s + mean.coding_s + mean.exchange_s;
+    mean.round_s += std::max(0.0, alone_s - mean.round_s) / count;
+  }
+  return mean;
+}
+
 }  // namespace kumo

@@ -5,6 +5,8 @@
 // Pure functions.
 #pragma once
 
+#include <cstdint>
+
 namespace kumo {
 
 // Durations for the whole vector of weights.
@@ -54,5 +56,12 @@ double TransferTime(double at_full_rate_s);
 double WindowGrowth(double bytes, double bytes_per_s, double round_trip_s);
 
 RoundTime PredictRound(const RoundLoad& load, const RoundSpeed& speed, const NetworkSpeed& network);
+
+// Rounds of an epoch in which each partition has `minibatches`, at least one.
+int64_t RoundsOfEpoch(const RoundLoad& load, int64_t minibatches);
+// The mean round of such an epoch. Its last round may be of fewer steps, its first one hides
+// nothing, and it ends when nothing is on its way.
+RoundTime PredictEpoch(const RoundLoad& load, int64_t minibatches, const RoundSpeed& speed,
+                       const NetworkSpeed& network);
 
 }  // namespace kumo

@@ -73,7 +73,7 @@ TEST_F(CommandsTest, OptionsPrintsTheTable) {
 
 // A worker that prints its speed, as an exit with words.
 constexpr char kSpeed[] =
-    R"({"parameters":1e6,"minibatch":10,"step_s":0.01,"codecs":[)"
+    R"({"parameters":1e6,"train_samples":1e6,"minibatch":10,"step_s":0.01,"codecs":[)"
     R"({"codec":"fp32","push_bytes":4e6,"pull_bytes":4e6,"encode_s":0,"install_s":0,"add_s":0,"close_s":0},)"
     R"({"codec":"1bit","push_bytes":140625,"pull_bytes":140625,"encode_s":0.001,"install_s":0,"add_s":0,"close_s":0}]})";
 
@@ -99,6 +99,19 @@ TEST_F(CommandsTest, TuneTakesGradientsOrElseTheShortestBlockThatHidesTheNetwork
   EXPECT_THAT(delayed.out, HasSubstr("--set sync.mode=gradient --set sync.push_codec=fp32 --set "
                                      "sync.pull_codec=fp32 --set sync.overlap=1"));
   EXPECT_THAT(delayed.out, HasSubstr("1 round late"));
+}
+
+TEST_F(CommandsTest, TunePredictsNoBlockThatAnEpochIsTooShortFor) {
+  std::string speed = kSpeed;
+  const std::string samples = R"("train_samples":1e6)";
+  speed.replace(speed.find(samples), samples.size(), R"("train_samples":205)");
+  Script("worker", "exit 0 " + speed);
+  const Ended ended = Run({"tune", experiment_, "--bandwidth", "10Mbit/s", "--workers", "2",
+                           "--json", "--set", "sync.partitions=2"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr(R"("block":8,)"));
+  EXPECT_THAT(ended.out, HasSubstr(R"("block":32,)")) << "as long as the epoch";
+  EXPECT_THAT(ended.out, Not(HasSubstr(R"("block":128,)")));
 }
 
 TEST_F(CommandsTest, TuneRefusesQuantitiesWithoutUnitsAndPassesTheWorkersError) {

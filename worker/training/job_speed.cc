@@ -192,6 +192,7 @@ JsonFields JobSpeed::Json() const {
   }
   return JsonFields()
       .Add("parameters", parameters)
+      .Add("train_samples", train_samples)
       .Add("minibatch", minibatch)
       .Add("step_s", step_s)
       .Add("codes_beside_steps", codes_beside_steps)
@@ -206,6 +207,7 @@ Result<JobSpeed> MeasureJobSpeed(const Experiment& given, double seconds, const 
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                         Trainer::Make(experiment, std::move(job), clock));
   JobSpeed speed;
+  speed.train_samples = spec.train_samples;
   speed.minibatch = experiment.sync.minibatch;
   speed.codes_beside_steps = trainer->codes_beside_steps();
   for (const TensorSpec& tensor : spec.layout.tensors()) {

@@ -27,6 +27,7 @@ struct CodecSpeed {
 
 struct JobSpeed {
   int64_t parameters = 0;
+  int64_t train_samples = 0;
   int minibatch = 0;  // samples
   double step_s = 0;
   bool codes_beside_steps = false;

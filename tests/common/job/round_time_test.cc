@@ -133,6 +133,38 @@ TEST(RoundTime, GradientsThatAreLateShareTheTimeOfTheirExchange) {
   EXPECT_NEAR(PredictRound(load, speed, {1200e6, .01}).round_s, .11, 1e-9);  // the worker is
 }
 
+TEST(RoundTime, AnEpochsRoundsAreItsMinibatches) {
+  const RoundSpeed speed{.step_s = .01};
+  const NetworkSpeed network{100e6, .005};
+  const double exchange_s = PredictRound(FourHosts(1e6, 1), speed, network).exchange_s;
+  const auto epoch = [&](int steps, int overlap, int64_t minibatches) {
+    const RoundLoad load = FourHosts(1e6, steps, overlap);
+    return PredictEpoch(load, minibatches, speed, network).round_s *
+           static_cast<double>(RoundsOfEpoch(load, minibatches));
+  };
+  // A block that is longer than the epoch is the epoch.
+  EXPECT_NEAR(epoch(128, 0, 13), .13 + exchange_s, 1e-9);
+  EXPECT_NEAR(epoch(128, 64, 13), .13 + exchange_s, 1e-9) << "nothing is trained ahead";
+  // 10 + 10 + 3 minibatches; the overlap hides what it can of all exchanges but the first's.
+  EXPECT_NEAR(epoch(10, 0, 23), .23 + 3 * exchange_s, 1e-9);
+  EXPECT_NEAR(epoch(10, 5, 23), .23 + 3 * exchange_s - .05 - .02, 1e-9);
+  EXPECT_NEAR(epoch(1, 0, 7), .07 + 7 * exchange_s, 1e-9);
+  // A long epoch's mean round is a round.
+  EXPECT_NEAR(PredictEpoch(FourHosts(1e6, 10, 5), 1'000'000, speed, network).round_s /
+                  PredictRound(FourHosts(1e6, 10, 5), speed, network).round_s,
+              1, 1e-4);
+}
+
+TEST(RoundTime, LateGradientsWaitForTheirExchangeAtTheEndOfAnEpoch) {
+  RoundLoad load = FourHosts(1e6, 1);
+  load.delay = 1;
+  const RoundSpeed speed{.step_s = 1};
+  const NetworkSpeed network{120e6, .01};
+  const RoundTime alone = PredictRound(load, speed, network);
+  EXPECT_NEAR(alone.round_s, 1, 1e-9);
+  EXPECT_NEAR(PredictEpoch(load, 5, speed, network).round_s * 5, 5 + alone.exchange_s, 1e-9);
+}
+
 TEST(RoundTime, ServersOnHostsOfTheirOwnTakeEveryPush) {
   RoundLoad load = FourHosts(1e6, 1);
   load.servers = 1;
