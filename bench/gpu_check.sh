@@ -21,16 +21,19 @@ tests=(layer_test cuda_backend_test input_loader_test cuda_training_test gradien
 targets=("${tests[@]}" train_speed device_codecs kumo kumo-server kumo-worker kumo-data
          kumo_backend_cuda_module)
 # Each launch is slow under compute-sanitizer: the tests of the kernels, and the layers against their
-# reference. A line: step, limit in seconds, test, filter.
-memchecks=(
+# reference; for races the kernels that share memory between threads, which are codecs, losses and
+# normalisations. A line: tool and the rest of the step's name, limit in seconds, test, filter.
+sanitized=(
   "memcheck 75 cuda_backend_test CudaBackendTest.*-*MoreMemory*"
   "memcheck_inputs 60 input_loader_test *InputLoaderTest*/cuda:CudaInputLoader.*"
   "memcheck_net 75 cuda_training_test *OfEveryLayer*:*NarrowNumbers*"
   "memcheck_layers 75 layer_test *AgreesWithThePlainReference*"
+  "racecheck 60 cuda_backend_test CudaBackendTest.*-*MoreMemory*"
+  "racecheck_layers 60 layer_test *AgreesWithThePlainReference/*Normalisation*:*AgreesWithThePlainReference/Embedding*:Multibox.*"
 )
 if [ "$1" = --list ]; then  # for tests/models/gpu_check_test.py
   printf 'target %s\n' "${targets[@]}"
-  printf 'memcheck %s\n' "${memchecks[@]}"
+  printf 'sanitized %s\n' "${sanitized[@]}"
   exit
 fi
 bundle=$(cd "$1" && pwd)
@@ -155,16 +158,17 @@ for test in "${tests[@]}"; do
   step "$test" 120 "$build/bin/$test" --gtest_brief=1 || failed=1
 done
 sanitizer=$(command -v compute-sanitizer || true)
-# Calls that fail are the backend's own to report; what libraries try and do without is no error.
-memcheck=(--tool memcheck --report-api-errors no --error-exitcode 1)
 if [ -z "$gpu" ]; then
-  note memcheck skipped 0 "no GPU"
+  note sanitized skipped 0 "no GPU"
 elif [ -z "$sanitizer" ]; then
-  note memcheck skipped 0 "no compute-sanitizer"
+  note sanitized skipped 0 "no compute-sanitizer"
 else
-  for line in "${memchecks[@]}"; do
+  for line in "${sanitized[@]}"; do
     read -r name limit test filter <<<"$line"
-    step "$name" "$limit" "$sanitizer" "${memcheck[@]}" "$build/bin/$test" --gtest_brief=1 \
+    tool=(--tool "${name%%_*}" --error-exitcode 1)
+    # Calls that fail are the backend's own to report; what libraries try and do without is no error.
+    [[ $name != memcheck* ]] || tool+=(--report-api-errors no)
+    step "$name" "$limit" "$sanitizer" "${tool[@]}" "$build/bin/$test" --gtest_brief=1 \
       --gtest_filter="$filter" || failed=1
   done
 fi

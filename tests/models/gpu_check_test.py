@@ -45,10 +45,10 @@ def main():
         _, _, test, text = words
         program = options.build / "bin" / test
         if test not in targets:
-            wrong.append(f"memcheck runs {test}, which is no target of the script")
+            wrong.append(f"compute-sanitizer runs {test}, which is no target of the script")
             continue
         if not program.exists():
-            wrong.append(f"memcheck runs {test}, and {program} is not built")
+            wrong.append(f"compute-sanitizer runs {test}, and {program} is not built")
             continue
         # Each part of the filter has to match: `first:second-excluded`.
         chosen, _, excluded = text.partition("-")

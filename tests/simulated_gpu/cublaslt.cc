@@ -471,6 +471,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
                                 product.rows() == 1 || product.columns() == 1)) {
       return CUBLAS_STATUS_NOT_SUPPORTED;
     }
+    // A heuristic's algorithm is reported to be refused on cards where arrays are aligned
+    // differently.
+    if (algorithm.workspace > 0 && !IsAligned(d, 2 * kVectorBytes)) {
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
     CUstream_st* const queue = machine.Find(stream, handle->device);
     if (queue == nullptr || handle->device != CurrentDevice() ||
         queue->queue->device != handle->device) {

@@ -1,6 +1,8 @@
 #include "models/backend/cuda/matrix_product.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 
 namespace kumo::cuda {
@@ -8,6 +10,8 @@ namespace {
 
 // Workspace that cuBLASLt may use for sums in several parts.
 constexpr size_t kWorkspace = size_t{32} << 20;
+// Algorithms to try, if cuBLASLt refuses those that it has named first.
+constexpr int kCandidates = 8;
 
 uint32_t Alignment(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
@@ -58,13 +62,16 @@ MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape, const Pr
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   if (!engine.Ready()) return;
-  cublasLtMatmulHeuristicResult_t best{};
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
   int count = 0;
-  const cublasStatus_t answer =
-      cublasLtMatmulAlgoGetHeuristic(engine.cublas(), operation_.get(), a_.get(), b_.get(),
-                                     d_.get(), d_.get(), preference.get(), 1, &best, &count);
-  found_ = answer == CUBLAS_STATUS_SUCCESS && count > 0;
-  algorithm_ = best.algo;
+  const cublasStatus_t answer = cublasLtMatmulAlgoGetHeuristic(
+      engine.cublas(), operation_.get(), a_.get(), b_.get(), d_.get(), d_.get(), preference.get(),
+      kCandidates, found.data(), &count);
+  if (answer == CUBLAS_STATUS_SUCCESS) {
+    for (const auto& candidate : std::span(found).first(count)) {
+      if (candidate.state == CUBLAS_STATUS_SUCCESS) algorithms_.push_back(candidate.algo);
+    }
+  }
   if (answer != CUBLAS_STATUS_NOT_SUPPORTED) {
     engine.Check(answer, "cublasLtMatmulAlgoGetHeuristic", __FILE__, __LINE__);
   }
@@ -80,15 +87,33 @@ void MatrixProduct::SetBias(Engine& engine, const void* bias) const {
                         operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)));
 }
 
-void MatrixProduct::Run(Engine& engine, const ProductArrays& arrays) const {
-  if (!found_) engine.Remember(FailedPrecondition("cuBLAS has no algorithm for " + what_));
+void MatrixProduct::Run(Engine& engine, const ProductArrays& arrays) {
+  if (algorithms_.empty()) {
+    engine.Remember(FailedPrecondition("cuBLAS has no algorithm for " + what_));
+    return;
+  }
   SetBias(engine, arrays.bias);
   const float one = 1.0f;
   const float zero = 0.0f;
-  KUMO_CUDA(engine,
-            cublasLtMatmul(engine.cublas(), operation_.get(), &one, arrays.a, a_.get(), arrays.b,
-                           b_.get(), &zero, arrays.d, d_.get(), arrays.d, d_.get(), &algorithm_,
-                           engine.workspace(), engine.workspace_bytes(), engine.stream()));
+  const auto multiply = [&](const cublasLtMatmulAlgo_t& algorithm) {
+    return cublasLtMatmul(engine.cublas(), operation_.get(), &one, arrays.a, a_.get(), arrays.b,
+                          b_.get(), &zero, arrays.d, d_.get(), arrays.d, d_.get(), &algorithm,
+                          engine.workspace(), engine.workspace_bytes(), engine.stream());
+  };
+  if (!tried_ && engine.Ready()) {
+    // On some cards cublasLtMatmul is reported to refuse what the heuristic has named, where arrays
+    // are aligned differently.
+    const auto runs = [&](const auto& candidate) {
+      return multiply(candidate) == CUBLAS_STATUS_SUCCESS;
+    };
+    const auto first = std::ranges::find_if(algorithms_, runs);
+    tried_ = true;
+    if (first != algorithms_.end()) {
+      algorithms_ = {*first};
+      return;
+    }
+  }
+  KUMO_CUDA(engine, multiply(algorithms_.front()));
 }
 
 }  // namespace kumo::cuda

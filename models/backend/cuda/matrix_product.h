@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/backend/cuda/engine.h"
 #include "models/backend/cuda/handle.h"
@@ -42,10 +43,11 @@ class MatrixProduct {
   // cards if the bias is not aligned to 16 bytes, or if the result has one row or one column.
   static bool TakesBias(const ProductShape& shape, const void* bias);
 
-  // Requires a product for which there is an algorithm; else that is the engine's failure.
-  void Run(Engine& engine, const ProductArrays& arrays) const;
+  // Requires a product for which there is an algorithm; else that is the engine's failure. The
+  // first run is not recorded.
+  void Run(Engine& engine, const ProductArrays& arrays);
   // Whether it was planned and cuBLAS has an algorithm for it.
-  explicit operator bool() const { return found_; }
+  explicit operator bool() const { return !algorithms_.empty(); }
 
  private:
   using Operation = Handle<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
@@ -56,9 +58,9 @@ class MatrixProduct {
 
   Operation operation_;
   Layout a_, b_, d_;
-  cublasLtMatmulAlgo_t algorithm_{};
-  bool found_ = false;
-  std::string what_;  // for errors
+  std::vector<cublasLtMatmulAlgo_t> algorithms_;  // the best first
+  bool tried_ = false;                            // the first one has run
+  std::string what_;                              // for errors
 };
 
 }  // namespace kumo::cuda

@@ -87,6 +87,9 @@ class Convolution final : public WeightedOp<UnaryOp> {
 }  // namespace
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+  const Shape activations[] = {spec.input, spec.output()};
+  KUMO_RETURN_IF_ERROR(spec.pool ? CheckTakes(activations, max_batch, kMostPooledSamples)
+                                 : CheckTakes(activations, max_batch));
   return NewOp<Convolution>(engine, spec, max_batch);
 }
 

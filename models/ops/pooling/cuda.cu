@@ -291,6 +291,8 @@ class CeilPoolingOp final : public UnaryOp {
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch) {
   if (spec.ceil) return NewOp<CeilPoolingOp>(engine, spec, max_batch);
+  const Shape activations[] = {spec.input, spec.output()};
+  KUMO_RETURN_IF_ERROR(CheckTakes(activations, max_batch, kMostPooledSamples));
   return NewOp<PoolingOp>(engine, spec);
 }
 

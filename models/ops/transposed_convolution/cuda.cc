@@ -67,6 +67,8 @@ class TransposedConvolution final : public WeightedOp<UnaryOp> {
 
 Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const TransposedConvolutionSpec& spec,
                                    int max_batch) {
+  const Shape activations[] = {spec.convolution.input, spec.convolution.output()};
+  KUMO_RETURN_IF_ERROR(CheckTakes(activations, max_batch));
   return NewOp<TransposedConvolution>(engine, spec, max_batch);
 }
 

@@ -266,6 +266,47 @@ TEST_P(LayerTest, In16BitsItDiffersByTheirRoundingAlone) {
 INSTANTIATE_TEST_SUITE_P(Registry, LayerTest, testing::ValuesIn(LayerCases()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
+// Settings, and each narrow precision of a GPU.
+std::vector<Setting> SettingsAndPrecisions() {
+  std::vector<Setting> settings = Settings();
+  if (!MakeCudaBackend({}).ok()) return settings;
+  for (const Precision precision : NarrowPrecisions()) {
+    settings.push_back({"cuda, 16 bits",
+                        [precision] { return MakeCudaBackend({.precision = precision}).value(); }});
+  }
+  return settings;
+}
+
+// Of ones every sum is a count. cuBLASLt is reported to leave out the end of sums that it splits,
+// of some shapes and on some cards.
+TEST(FullyConnectedTest, ItsSumsAreOverAllInputsAndAllSamples) {
+  const LayerCase cases[] = {
+      {"ManyInputs", {784}, R"(name: "l" fully_connected { outputs: 10 })"},
+      {"OddInputs", {251}, R"(name: "l" fully_connected { outputs: 130 })"},
+      {"MoreInputs", {2064}, R"(name: "l" fully_connected { outputs: 3 })"},
+      {"ManyPositions", {29, 24}, R"(name: "l" fully_connected { outputs: 8 per_position: true })"},
+  };
+  for (const LayerCase& layer_case : cases) {
+    for (const Setting& setting : SettingsAndPrecisions()) {
+      LayerOnDevice layer(layer_case, setting);
+      for (float& w : layer.weights()[0]) w = 1;
+      for (float& b : layer.weights()[1]) b = 0;
+      const auto& spec = std::get<FullyConnectedSpec>(layer.plan().spec);
+      for (const int batch : {kMaxBatch, 61}) {
+        const std::vector<float> x(static_cast<size_t>(batch * layer_case.size()), 1);
+        EXPECT_THAT(layer.Forward(x, batch, true), testing::Each(static_cast<float>(spec.inputs)))
+            << layer_case.name << ", " << setting.name;
+        const std::vector<float> dy(static_cast<size_t>(batch * layer.plan().output.size()), 1);
+        layer.Backward(dy, batch);
+        for (const std::vector<float>& gradient : layer.gradients()) {
+          EXPECT_THAT(gradient, testing::Each(static_cast<float>(batch * spec.positions)))
+              << layer_case.name << ", " << setting.name;
+        }
+      }
+    }
+  }
+}
+
 TEST(LayerRegistryTest, EveryEntryHasACase) {
   std::set<int> tried;
   for (const LayerCase& layer_case : LayerCases()) {

@@ -86,6 +86,25 @@ TEST(CudaDevice, ADeviceThatIsNotThereIsRefusedByName) {
   EXPECT_THAT(made.status().message(), HasSubstr("network.device=cuda:99"));
 }
 
+TEST_F(CudaBackendTest, WhatCudnnDoesNotTakeAtOnceIsRefusedBeforeTheJobStarts) {
+  PoolingSpec pooling;
+  pooling.input = {1, 2, 2};
+  pooling.kernel_height = pooling.kernel_width = pooling.stride = 2;
+  EXPECT_TRUE(cuda_->MakeOp(pooling, 65535).ok());
+  const Status many = cuda_->MakeOp(pooling, 65536).status();
+  EXPECT_EQ(many.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(many.message(), HasSubstr("65535 samples"));
+  EXPECT_THAT(many.message(), HasSubstr("sync.minibatch_parts"));
+
+  ConvolutionSpec convolution;
+  convolution.input = {64, 224, 224};
+  convolution.outputs = 64;
+  convolution.kernel_height = convolution.kernel_width = 3;
+  convolution.pad = 1;
+  EXPECT_TRUE(cuda_->MakeOp(convolution, 668).ok());
+  EXPECT_EQ(cuda_->MakeOp(convolution, 669).status().code(), StatusCode::kInvalidArgument);
+}
+
 // More writes, and more bytes, than are on their way at once.
 TEST_F(CudaBackendTest, WhatIsWrittenMayChangeAsSoonAsTheCallReturns) {
   constexpr int64_t kSize = 600'000;
