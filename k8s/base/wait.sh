@@ -90,6 +90,17 @@ finish() {
   exit "$1"
 }
 
+# Converts the timestamps of log lines to UTC: a node writes its own time zone. Timestamps of different zones
+# cannot be compared as texts, and a '+' in a URL is a blank.
+in_utc() {
+  jq -Rr --unbuffered '. as $line
+    | (capture("^(?<time>[0-9-]+T[0-9:]+)(?<part>[.]\\d+)?(?<sign>[+-])(?<h>\\d\\d):(?<m>\\d\\d) (?<text>.*)$")
+       | (((.h | tonumber) * 60 + (.m | tonumber)) * 60) as $ahead
+       | ((.time + "Z" | fromdate) - (if .sign == "+" then $ahead else -$ahead end) | todate[:-1])
+         + (.part // "") + "Z " + .text)
+    // $line'
+}
+
 # Prints what server 0 has printed since the line at $1, and goes on for 30 s or until its container
 # ends. Prints to its standard output when the last line was. A container that has ended between two
 # looks has been started again since: what it printed at last is the log of the previous one.
@@ -98,7 +109,7 @@ show_log() {
   {
     ask api/v1 "pods/$server/log?previous=true&$since" 2>/dev/null
     ask api/v1 "pods/$server/log?follow=true&$since" --no-buffer 2>/dev/null
-  } | {
+  } | in_utc | {
     last=$1
     while IFS= read -r line; do
       at=${line%% *} at=${at%Z}

@@ -7,6 +7,7 @@ workers and servers, and a new pod of the Job ends as the first pod would have.
 The API server grants what the Role of k8s/base/run.yaml grants, and the script gets the environment of the
 Job's container. Needs PyYAML, curl and jq; exits with 77, saying so, if one is missing.
 """
+import datetime
 import http.server
 import json
 import os
@@ -19,6 +20,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
 
 try:
     import yaml
@@ -32,6 +34,7 @@ LIMIT_S = 30
 BASE = ROOT / "k8s/base"
 RUN = {one["kind"]: one for one in yaml.safe_load_all((BASE / "run.yaml").read_text())}
 DONE = "kumo-server 0: done; the model is /models/r/round-000000000007"
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"  # RFC 3339
 MODEL = "r is done; the model is /models/r/round-000000000007 on the claim kumo-models"
 
 
@@ -47,6 +50,11 @@ def environment_of_job(component=None):
                 container, = changed["spec"]["template"]["spec"]["containers"]
                 variables |= {one["name"]: one["value"] for one in container["env"]}
     return {**variables, "KUMO_RUN": "r"}
+
+
+def time_of(text):
+    """Of a timestamp with nanoseconds (RFC 3339)."""
+    return datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d*", r"\1", text).replace("Z", "+00:00"))
 
 
 def merge(changed, patch):
@@ -76,6 +84,7 @@ class Api:
             self.objects["jobs/r-worker"] = {"spec": {"completions": 2, "parallelism": 2}, "status": {}}
         else:
             self.objects["statefulsets/r-worker"] = {"spec": {"replicas": 2}}
+        self.log = ["2026-01-01T00:00:00.000000000Z epoch 1"]  # of server 0
         self.patched = []   # names of objects, in the order of successful changes
         self.failing = {}   # status with which a change of an object is answered, by its name
         self.failed = []    # names of objects whose change was answered so
@@ -105,9 +114,9 @@ class Api:
         self.objects["jobs/r-worker"]["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
 
     def answer(self, request, verb):
-        found = re.fullmatch(r"/(?:api/v1|apis/(\w+)/v1)/namespaces/test/(\w+)/([\w-]+)(/\w+)?(?:\?.*)?",
+        found = re.fullmatch(r"/(?:api/v1|apis/(\w+)/v1)/namespaces/test/(\w+)/([\w-]+)(/\w+)?(?:\?(.*))?",
                              request.path)
-        group, kind, name, rest = found.groups(default="")
+        group, kind, name, rest, query = found.groups(default="")
         if not any(group in rule["apiGroups"] and kind + rest in rule["resources"] and verb in rule["verbs"]
                    for rule in RUN["Role"]["rules"]):
             return request.send_error(403)
@@ -121,7 +130,11 @@ class Api:
         if rest == "/log":
             if "previous" in request.path:
                 return request.send_error(400)
-            body = "2026-01-01T00:00:00.000000000Z epoch 1\n"
+            since = urllib.parse.parse_qs(query).get("sinceTime", ["0001-01-01T00:00:00Z"])[0]
+            if not re.fullmatch(TIME, since):
+                return request.send_error(400)
+            body = "".join(f"{line}\n" for line in self.log
+                           if time_of(line.split()[0]) >= time_of(since).replace(microsecond=0))
         if verb == "patch":
             if key in self.failing:
                 self.failed.append(key)
@@ -175,6 +188,14 @@ class WaitTest(unittest.TestCase):
             self.fail(f"the pod does not end: {pod.stdout.read()[-2000:]}")
         return pod.returncode, printed, (self.folder / "last-words").read_text().strip()
 
+    @staticmethod
+    def follow(pod):
+        """Lines that the pod prints; the list grows."""
+        lines = []
+        threading.Thread(target=lambda: lines.extend(line.rstrip("\n") for line in pod.stdout),
+                         daemon=True).start()
+        return lines
+
     def wait_until(self, condition, what):
         end = time.monotonic() + LIMIT_S
         while not condition():
@@ -189,6 +210,25 @@ class WaitTest(unittest.TestCase):
         self.assertIn("\nepoch 1\n", printed)
         self.assertEqual(self.api.patched, ["jobs/r-run", "statefulsets/r-server"], printed)
         self.assertEqual(self.api.objects["statefulsets/r-server"]["spec"], {"replicas": 0})
+
+    def test_each_line_is_shown_once_whatever_the_time_zones_of_nodes(self):
+        self.begin(0, DONE)
+        server = self.api.objects["pods/r-server-0"]
+        ended = server["status"].pop("containerStatuses")
+        self.api.log = ["2026-10-25T02:59:58.100000000+02:00 epoch 1", "2026-10-25T02:59:58.200000000+02:00 2"]
+        pod = self.start()
+        shown = self.follow(pod)
+        self.wait_until(lambda: "2" in shown, "the first lines")
+        # The clocks go back, then the pod moves to nodes west of Greenwich and in UTC.
+        for time, line in (("2026-10-25T02:59:58.300000000+02:00", "3"), ("2026-10-25T02:00:01.000000000+01:00", "4"),
+                           ("2026-10-24T19:30:02.500000000-05:30", "5"), ("2026-10-25T01:00:03.000000000Z", "6")):
+            self.api.log.append(f"{time} {line}")
+            self.wait_until(lambda: line in shown, f"line {line}: {shown}")
+        server["status"]["containerStatuses"] = ended
+        self.api.complete_workers()
+        self.assertEqual(pod.wait(LIMIT_S), 0)
+        self.assertEqual([line for line in shown if re.fullmatch(r"epoch 1|\d", line)],
+                         ["epoch 1", "2", "3", "4", "5", "6"])
 
     def test_a_worker_that_waits_in_vain_is_ended_with_the_run(self):
         self.begin(0, DONE)
