@@ -5,8 +5,8 @@
 # start makes better; after any other code the StatefulSet starts it again. A job that is done stays
 # done: started again, server 0 ends with 0 again, so nothing is missed by looking late. By then it has
 # put the final model where the experiment says (output.final_model); its last words say where that is,
-# and which claim that is on is told of its pod. The Job of the workers may end the run too: one of them
-# has found a mistake, or too many have crashed.
+# and which claim that is on is told of its pod. Other pods may end the run too: a pod of a StatefulSet that
+# has ended with 64 or 78, or a Job of workers, of which one has found a mistake, or too many have crashed.
 #
 # Workers of a run that is done end by themselves, except those that server 0 could not tell so: a pod that
 # replaces a lost one and is scheduled too late finds no server, ends with 75, and is replaced without an
@@ -122,15 +122,17 @@ show_log() {
   }
 }
 
+# Functions of jq: the last end of a container, and the last words of an end.
+ends='def last_end: .state.terminated // .lastState.terminated // empty;
+  def words: (.message // "" | split("\n") | map(select(. != "")) | last // "") as $said
+    | if $said == "" and .exitCode != 0 then "it left no last words" else $said end;'
+
 # How server 0's container has ended last: CODE, when, and its last words; nothing where it has not.
 # Why the API gives no answer is printed here, once for each look.
 server_end() {
-  ask api/v1 "pods/$server" | jq -r '
-    .status.containerStatuses // [] | map(select(.name == "server")) | .[0] // empty
-    | .state.terminated // .lastState.terminated // empty
-    | (.message // "" | split("\n") | map(select(. != "")) | last // "") as $said
-    | (if $said == "" and .exitCode != 0 then "it left no last words" else $said end) as $words
-    | "\(.exitCode) \(.finishedAt // "-") \($words)"'
+  ask api/v1 "pods/$server" | jq -r "$ends"'
+    .status.containerStatuses // [] | map(select(.name == "server")) | .[0] // empty | last_end
+    | "\(.exitCode) \(.finishedAt // "-") \(words)"'
 }
 
 # In words, the model that server 0 has named in its last words $1, and the claim of the volume that it is
@@ -145,8 +147,20 @@ model_in() {
   echo "; the model is $model${claim:+ on the claim $claim}"
 }
 
-# CODE and why, where there is a Job of the workers and it has failed.
-workers_end() {
+# CODE and why, if a container of the StatefulSet $1, without the run's name, has ended with 64 or 78. It would
+# be started again for ever, also if it is an init container.
+pods_end() {
+  count=$(ask apis/apps/v1 "statefulsets/$KUMO_RUN-$1/scale" 2>/dev/null | jq '.spec.replicas // 0')
+  [ "${count:-0}" -gt 0 ] || return 0
+  # curl asks for each pod by its number, by one connection.
+  ask api/v1 "pods/$KUMO_RUN-$1-[0-$((count - 1))]" 2>/dev/null | jq -nr "$ends"' first(inputs
+    | .metadata.name as $pod | .status | (.initContainerStatuses, .containerStatuses) // [] | .[]
+    | last_end | select(.exitCode == 64 or .exitCode == 78)
+    | "\(.exitCode) \($pod) ended with exit code \(.exitCode): \(words)")'
+}
+
+# CODE and why, if the Job of the workers has failed.
+worker_job_end() {
   ask apis/batch/v1 "jobs/$KUMO_RUN-worker" 2>/dev/null | jq -r '
     .status.conditions // [] | map(select(.type == "Failed" and .status == "True")) | .[0] // empty
     | .message // "the Job of the workers has failed"
@@ -175,7 +189,13 @@ while :; do
       said=$ended
       ;;
   esac
-  ended=$(workers_end)
+  ended=$(pods_end server)
+  if [ -z "$ended" ]; then
+    case $KUMO_WORKERS in
+      Job) ended=$(worker_job_end) ;;
+      StatefulSet) ended=$(pods_end worker) ;;
+    esac
+  fi
   [ -z "$ended" ] || finish "${ended%% *}" "$KUMO_RUN has failed: ${ended#* }"
   sleep "$pause"
 done

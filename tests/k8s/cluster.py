@@ -505,9 +505,11 @@ class Api:
         group, kind, name, rest = asked.groups(default="")
         if not self.cluster.allows(group, kind + rest, "get" if body is None else "patch"):
             return request.send_error(403)
-        if kind == "statefulsets" and rest == "/scale" and body:
-            self.cluster.find(StatefulSet, name).replicas = body["spec"]["replicas"]
-            return self.reply(request, body)
+        if kind == "statefulsets":
+            found = self.cluster.find(StatefulSet, name)
+            if body:
+                found.replicas = body["spec"]["replicas"]
+            return self.reply(request, {"spec": {"replicas": found.replicas}})
         found = (self.cluster.pod(name) if kind == "pods" else self.cluster.find(Job, name))
         if found is None:
             return request.send_error(404)

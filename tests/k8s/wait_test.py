@@ -7,6 +7,7 @@ workers and servers, and a new pod of the Job ends as the first pod would have.
 The API server grants what the Role of k8s/base/run.yaml grants, and the script gets the environment of the
 Job's container. Needs PyYAML, curl and jq; exits with 77, saying so, if one is missing.
 """
+import collections
 import datetime
 import http.server
 import json
@@ -88,6 +89,7 @@ class Api:
         self.patched = []   # names of objects, in the order of successful changes
         self.failing = {}   # status with which a change of an object is answered, by its name
         self.failed = []    # names of objects whose change was answered so
+        self.asked = collections.Counter()  # names of objects
         self.silent = {}    # number of questions about an object that get no good answer, by its name
         api = self
 
@@ -121,6 +123,7 @@ class Api:
                    for rule in RUN["Role"]["rules"]):
             return request.send_error(403)
         key = f"{kind}/{name}"
+        self.asked[key] += 1
         if key not in self.objects:
             return request.send_error(404)
         if verb == "get" and self.silent.get(key, 0) > 0:
@@ -220,8 +223,10 @@ class WaitTest(unittest.TestCase):
         shown = self.follow(pod)
         self.wait_until(lambda: "2" in shown, "the first lines")
         # The clocks go back, then the pod moves to nodes west of Greenwich and in UTC.
-        for time, line in (("2026-10-25T02:59:58.300000000+02:00", "3"), ("2026-10-25T02:00:01.000000000+01:00", "4"),
-                           ("2026-10-24T19:30:02.500000000-05:30", "5"), ("2026-10-25T01:00:03.000000000Z", "6")):
+        for time, line in (("2026-10-25T02:59:58.300000000+02:00", "3"),
+                           ("2026-10-25T02:00:01.000000000+01:00", "4"),
+                           ("2026-10-24T19:30:02.500000000-05:30", "5"),
+                           ("2026-10-25T01:00:03.000000000Z", "6")):
             self.api.log.append(f"{time} {line}")
             self.wait_until(lambda: line in shown, f"line {line}: {shown}")
         server["status"]["containerStatuses"] = ended
@@ -250,6 +255,34 @@ class WaitTest(unittest.TestCase):
         code, printed, _ = self.end_of(self.start())
         self.assertEqual(code, 0, printed)
         self.assertEqual(self.api.patched, ["jobs/r-run", "statefulsets/r-worker", "statefulsets/r-server"])
+
+    def fail_pod(self, name, code, words, statuses="containerStatuses"):
+        """The pod's container has ended so, and is started again for ever."""
+        state = {"state": {"waiting": {"reason": "CrashLoopBackOff"}},
+                 "lastState": {"terminated": {"exitCode": code, "message": words}}}
+        self.api.objects[f"pods/{name}"] = {"metadata": {"name": name}, "status": {statuses: [state]}}
+
+    def test_a_pod_of_a_statefulset_whose_new_starts_are_in_vain_ends_the_run(self):
+        for pod, component, statuses in (("r-worker-1", "workers-statefulset", "containerStatuses"),
+                                         ("r-worker-0", "workers-statefulset", "initContainerStatuses"),
+                                         ("r-server-1", None, "containerStatuses")):
+            for code in (64, 78):
+                self.begin(75, "waits for workers", component)
+                self.fail_pod(pod, code, "reading\nkumo: no data\n", statuses)
+                ended, printed, words = self.end_of(self.start())
+                reason = f"r has failed: {pod} ended with exit code {code}: kumo: no data"
+                self.assertEqual((ended, words), (code, reason), printed)
+                self.assertEqual(self.api.objects["statefulsets/r-server"]["spec"], {"replicas": 0})
+
+    def test_a_pod_of_a_statefulset_that_a_new_start_mends_does_not_end_the_run(self):
+        self.begin(75, "waits for workers", "workers-statefulset")
+        self.fail_pod("r-worker-0", 75, "told to leave")
+        self.fail_pod("r-worker-1", 137, "")
+        self.fail_pod("r-worker-2", 78, "of a run of more workers")
+        pod = self.start()
+        self.wait_until(lambda: self.api.asked["pods/r-worker-1"] > 1, "two looks at the workers")
+        self.assertIsNone(pod.poll())
+        self.assertNotIn("pods/r-worker-2", self.api.asked)
 
     def test_a_pod_that_is_lost_while_it_ends_the_run_is_replaced(self):
         self.begin(0, DONE, "workers-statefulset")
