@@ -72,6 +72,15 @@ def misfit(value, shape, path=""):
     return next(filter(None, found), None)
 
 
+def action_of(job, container, code):
+    """What a Job does about a container, or an init container, that ends with `code`."""
+    for rule in job["podFailurePolicy"]["rules"]:
+        exit_codes = rule.get("onExitCodes", {"values": []})
+        if code in exit_codes["values"] and exit_codes.get("containerName") in (None, container["name"]):
+            return rule["action"]
+    return "Count"
+
+
 # What `kumo manifests` is asked for.
 MADE_BY_KUMO = {
     "as little as can be": ("mnist_lenet",),
@@ -294,6 +303,9 @@ class ManifestsTest(unittest.TestCase):
             rules = [(rule["action"], rule.get("onExitCodes", {}).get("values"))
                      for rule in workers["podFailurePolicy"]["rules"]]
             self.assertEqual(rules, [("FailJob", [64, 78]), ("Ignore", None), ("Ignore", [75])])
+            for container in containers_of(workers["template"]):
+                self.assertEqual([action_of(workers, container, code) for code in (1, 64, 75, 78)],
+                                 ["Count", "FailJob", "Ignore", "FailJob"], container["name"])
             self.assertEqual(workers["suspend"] if "kueue" in name else False,
                              "kueue" in name and True)
 
