@@ -55,9 +55,13 @@ CommandLine MakeCommandLine(ManifestsArguments* args, const std::string& share) 
   return line;
 }
 
-void PrintNext(const std::string& out, const ClusterRun& run, const LoadedExperiment& loaded) {
+void PrintNext(const CliEnvironment& environment, const std::string& out, const ClusterRun& run,
+               const LoadedExperiment& loaded) {
   std::printf("%s  the run %s: %s, %s\n\n", out.c_str(), run.name.c_str(),
               Counted(run.servers, "server").c_str(), Counted(run.workers, "worker").c_str());
+  for (const std::string& note : NotesOfRunFolder(loaded, run)) {
+    Print(environment, "note    " + note + "\n\n", kMarkColumns);
+  }
   if (loaded.experiment.checkpoint.resume != ResumeFrom()) {
     std::printf("checkpoint.resume=%s is left out: a restarted pod always resumes\n\n",
                 loaded.experiment.checkpoint.resume.ToString().c_str());
@@ -101,7 +105,7 @@ int RunManifests(const CliEnvironment& environment, std::span<const std::string>
   const Status status =
       WriteRunFolder(environment.k8s(), loaded, LeadingComment(*original), *run, out);
   if (!status.ok()) return exit_reporter.Report(status);
-  PrintNext(out, *run, loaded);
+  PrintNext(environment, out, *run, loaded);
   return 0;
 }
 

@@ -290,8 +290,7 @@ class Sweep {
 
   // Write the folder of one run, and of all runs with the queue. Return the problems. about: the
   // experiment file's LeadingComment.
-  std::vector<Status> WriteRun(const SweepPoint& point, const std::string& about,
-                               ClusterRun run) const;
+  std::vector<Status> WriteRun(const SweepPoint& point, const std::string& about, ClusterRun run);
   std::vector<Status> WriteRuns(ClusterRun run, std::vector<std::string>* names);
 
   LoadedExperiment Load(const SweepPoint& point) const {
@@ -332,11 +331,12 @@ class Sweep {
   PosixFileSystem files_;
   std::vector<SweepRun> runs_;
   std::set<std::string> weights_;  // network.initial_weights of runs_
+  std::set<std::string> notes_;    // printed; most notes hold for many runs
   std::optional<ExitCode> code_;
 };
 
 std::vector<Status> Sweep::WriteRun(const SweepPoint& point, const std::string& about,
-                                    ClusterRun run) const {
+                                    ClusterRun run) {
   const Status named = CheckRunName(run.name);
   if (!named.ok()) return {named.WithContext(run.name + " (job.name and a number)")};
   const LoadedExperiment loaded = Load(point);
@@ -353,8 +353,11 @@ std::vector<Status> Sweep::WriteRun(const SweepPoint& point, const std::string& 
   }
   if (!problems.empty()) return problems;
   const Status written = WriteRunFolder(environment_.k8s(), loaded, about, run, out);
-  if (!written.ok()) problems.push_back(written);
-  return problems;
+  if (!written.ok()) return {written};
+  for (const std::string& note : NotesOfRunFolder(loaded, run)) {
+    if (notes_.insert(note).second) Say("note    run " + point.name + ": " + note);
+  }
+  return {};
 }
 
 std::vector<Status> Sweep::WriteRuns(ClusterRun run, std::vector<std::string>* names) {

@@ -75,11 +75,10 @@ PlannedJob PlanJob(const CliEnvironment& environment, const JobArguments& args) 
         std::to_string(named) +
         " addresses; remove one of the two, for example with --set cluster.servers=");
   }
-  // CrossCheck reports it if cluster.servers is set.
-  if (named == 0 && cluster.replicas > job.servers) {
-    job.loaded.problems.push_back("cluster.replicas = " + std::to_string(cluster.replicas) +
-                                  " needs at least as many servers; start them with --servers " +
-                                  std::to_string(cluster.replicas));
+  if (named == 0) {
+    const std::string problem =
+        ProblemOfReplicas(job.loaded.experiment, job.loaded.origins, job.servers);
+    if (!problem.empty()) job.loaded.problems.push_back(problem);
   }
   return job;
 }

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/launch/preflight.h"
 #include "common/base/did_you_mean.h"
 #include "common/base/file.h"
 #include "common/base/text.h"
@@ -123,6 +124,14 @@ std::vector<Status> ProblemsOfRunFolder(const LoadedExperiment& loaded, const Cl
   }
   for (Status& problem : ProblemsInPods(loaded, run)) problems.push_back(std::move(problem));
   return problems;
+}
+
+std::vector<std::string> NotesOfRunFolder(const LoadedExperiment& loaded, const ClusterRun& run) {
+  PlannedJob job{.loaded = loaded, .servers = run.servers};
+  job.loaded.experiment.cluster.workers = run.workers;
+  Preflight result;
+  NoteIdleProcesses(job, /*chunks=*/0, &result);
+  return result.notes;
 }
 
 // Writes to a temporary folder beside `out` first.

@@ -37,9 +37,13 @@ int SayRefusedRun(const ExitReporter& exit_reporter, const Status& status);
 // Takes the numbers that are 0 in `run` from the experiment.
 void TakeProcesses(const Experiment& experiment, ClusterRun* run);
 
-// Settings that cannot work in pods, and a folder `out` that exists.
+// Settings that cannot work in pods or with the run's numbers of processes, and a folder `out` that
+// exists.
 std::vector<Status> ProblemsOfRunFolder(const LoadedExperiment& loaded, const ClusterRun& run,
                                         const std::string& out);
+
+// Pods that would be idle, a line each.
+std::vector<std::string> NotesOfRunFolder(const LoadedExperiment& loaded, const ClusterRun& run);
 
 // Writes the folder `out`; if that fails, it does not exist afterwards. about: the LeadingComment
 // of the experiment file.

@@ -28,6 +28,7 @@ constexpr int kMarginS = 20;
 constexpr char kWorkerImage[] = "kumo-worker";
 constexpr char kPort[] = "7700";
 constexpr char kData[] = "/data";
+constexpr char kKeys[] = "/keys";
 constexpr char kOutput[] = "/output/";
 constexpr char kModels[] = "/models/";
 
@@ -93,6 +94,33 @@ std::map<std::string, std::string> SettingsOfRun(const LoadedExperiment& loaded,
     settings["output.interval_s"] = WriteValue(kIntervalS);
   }
   return settings;
+}
+
+// The experiment as the pods read it, which has the run's numbers of servers and workers.
+LoadedExperiment InPods(const LoadedExperiment& loaded, const ClusterRun& run) {
+  LoadedExperiment in_pods = loaded;
+  for (const auto& [key, value] : SettingsOfRun(loaded, run)) {
+    const Status status = OptionTable::Shared().Find(key)->read(value, &in_pods.experiment);
+    if (!status.ok()) in_pods.problems.push_back(key + " = " + value + ": " + status.message());
+    in_pods.origins.erase(key);
+  }
+  if (run.Has("keys")) in_pods.experiment.cluster.keys = kKeys;
+  return in_pods;
+}
+
+// Contradictions that the run's settings make. The experiment as it was read has none.
+std::vector<std::string> ContradictionsInPods(const LoadedExperiment& loaded,
+                                              const ClusterRun& run) {
+  LoadedExperiment in_pods = InPods(loaded, run);
+  CrossCheck(in_pods.experiment, in_pods.origins, &in_pods.problems, &in_pods.notes);
+  const int least = in_pods.experiment.cluster.min_workers;
+  if (run.workers < least) {
+    in_pods.problems.push_back(
+        "cluster.min_workers = " + std::to_string(least) + ", but the run has " +
+        Counted(run.workers, "worker") + ", so it would wait without end; use --workers " +
+        std::to_string(least) + " or set cluster.min_workers = " + std::to_string(run.workers));
+  }
+  return in_pods.problems;
 }
 
 // Settings that the manifests decide: pods have fixed places for unpacked data and keys, and a
@@ -230,6 +258,7 @@ std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const Cluster
   if (run.Has("kueue") && run.Has("workers-statefulset")) {
     say("kueue requires a Job of workers; remove kueue or workers-statefulset");
   }
+  for (const std::string& problem : ContradictionsInPods(loaded, run)) say(problem);
   return problems;
 }
 

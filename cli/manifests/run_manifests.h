@@ -29,7 +29,8 @@ Status CheckRunName(const std::string& name);
 // The nearest valid name: "mnist_lenet" gives "mnist-lenet". It may still be invalid.
 std::string RunNameOf(const std::string& text);
 
-// The settings of an experiment that cannot work in pods, one error each; `loaded` has no problems.
+// The settings of an experiment that cannot work in pods or with the run's numbers of servers and
+// workers, one error each; `loaded` has no problems.
 std::vector<Status> ProblemsInPods(const LoadedExperiment& loaded, const ClusterRun& run);
 
 // True if output.final_model names one folder for all runs of such manifests, instead of a folder

@@ -22,6 +22,12 @@ int DivisorUpTo(int n, int most) {
 // The smallest multiple of `of` that is at least n.
 int64_t MultipleFrom(int n, int of) { return (int64_t{n} + of - 1) / of * of; }
 
+// "FILE:LINE: " of a key that was set, or "".
+std::string Where(const std::string& key, const Origins& origins) {
+  const auto origin = origins.find(key);
+  return origin == origins.end() ? "" : origin->second + ": ";
+}
+
 class Checker {
  public:
   Checker(const Experiment& experiment, const Origins& origins, std::vector<std::string>* problems,
@@ -44,11 +50,7 @@ class Checker {
   }
 
  private:
-  // "FILE:LINE: " of a key that was set, or "".
-  std::string Where(const std::string& key) const {
-    const auto origin = origins_.find(key);
-    return origin == origins_.end() ? "" : origin->second + ": ";
-  }
+  std::string Where(const std::string& key) const { return kumo::Where(key, origins_); }
   void Problem(const std::string& key, const std::string& what) {
     problems_->push_back(Where(key) + key + what);
   }
@@ -287,10 +289,10 @@ class Checker {
       }
       CheckServer(text);
     }
-    if (cluster.replicas > 1 && cluster.servers.size() == 1) {
-      Problem("cluster.replicas", " = " + std::to_string(cluster.replicas) +
-                                      ": needs as many servers, but cluster.servers names one; set "
-                                      "cluster.replicas = 1 or add a server");
+    if (!cluster.servers.empty()) {
+      const std::string problem =
+          ProblemOfReplicas(e_, origins_, static_cast<int>(cluster.servers.size()));
+      if (!problem.empty()) problems_->push_back(problem);
     }
     if (cluster.heartbeat_s * 2 > cluster.suspect_after_s) {
       Problem("cluster.suspect_after_s", " = " + WriteValue(cluster.suspect_after_s) +
@@ -425,6 +427,16 @@ class Checker {
 };
 
 }  // namespace
+
+std::string ProblemOfReplicas(const Experiment& experiment, const Origins& origins, int servers) {
+  const int replicas = experiment.cluster.replicas;
+  if (replicas <= servers) return "";
+  return Where("cluster.replicas", origins) + "cluster.replicas = " + std::to_string(replicas) +
+         ": needs at least " + std::to_string(replicas) + " servers, but the job has " +
+         std::to_string(servers) +
+         "; add servers (cluster.servers or --servers) or set cluster.replicas = " +
+         std::to_string(servers);
+}
 
 void CrossCheck(const Experiment& experiment, const Origins& origins,
                 std::vector<std::string>* problems, std::vector<std::string>* notes) {

@@ -55,6 +55,10 @@ Result<std::string> ReadExperimentFile(const std::string& path);
 void CrossCheck(const Experiment& experiment, const Origins& origins,
                 std::vector<std::string>* problems, std::vector<std::string>* notes);
 
+// The problem if cluster.replicas exceeds the job's number of servers, or "". CrossCheck reports it
+// if cluster.servers is set.
+std::string ProblemOfReplicas(const Experiment& experiment, const Origins& origins, int servers);
+
 // The layers one by one. Used once, by one thread.
 class ExperimentReader {
  public:

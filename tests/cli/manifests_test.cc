@@ -55,6 +55,22 @@ TEST_F(ManifestsTest, ANetworkThatIsNotThereLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(".a.tmp"));
 }
 
+TEST_F(ManifestsTest, NumbersOfPodsThatCannotWorkAreRefusedAndIdlePodsNamed) {
+  const auto run = [&](const char* option, const char* number, const std::string& setting) {
+    return Run({"manifests", "mnist_lenet", option, number, "--set", setting}, false);
+  };
+  Ended ended = run("--workers", "2", "cluster.replicas=2");
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("cluster.replicas = 2: needs at least 2 servers"));
+  ended = run("--workers", "2", "cluster.min_workers=3");
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("cluster.min_workers = 3, but the run has 2 workers"));
+  EXPECT_FALSE(std::filesystem::exists("mnist-lenet"));
+  ended = run("--workers", "4095", "job.seed=1");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("note    4095 workers for "));
+}
+
 TEST_F(ManifestsTest, BadWordsAreUsage) {
   EXPECT_THAT(Run({"manifests", "mnist_lenet", "--run", "My_Run"}, false).last_line,
               HasSubstr("--run My_Run: must begin with a letter"));

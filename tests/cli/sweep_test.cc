@@ -124,6 +124,26 @@ TEST_F(SweepTest, RunsOfAQueueHaveNoFolderOfFinalModelsInCommon) {
               HasSubstr("final_model = /models/mnist-lenet-2"));
 }
 
+TEST_F(SweepTest, RunsOfAQueueAreCheckedWithTheirNumbersOfPods) {
+  const auto sweep = [&](const char* points, const char* workers) {
+    return Run(
+        {"sweep", "mnist_lenet", points, "--manifests", folder_ + "/queue", "--workers", workers},
+        false);
+  };
+  const Ended few_servers = sweep("cluster.replicas=1,2", "1");
+  EXPECT_EQ(few_servers.code, 78);
+  EXPECT_THAT(few_servers.last_line,
+              HasSubstr("run replicas=2: --set cluster.replicas: cluster.replicas = 2: needs"));
+  const Ended few_workers = sweep("cluster.min_workers=1,4", "2");
+  EXPECT_EQ(few_workers.code, 78);
+  EXPECT_THAT(few_workers.last_line, HasSubstr("run min_workers=4: cluster.min_workers = 4, but"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/queue"));
+  const Ended many_workers = sweep("job.seed=1,2", "4095");
+  EXPECT_EQ(many_workers.code, 0) << many_workers.err;
+  EXPECT_THAT(many_workers.out, HasSubstr("note    run seed=1: 4095 workers for "));
+  EXPECT_THAT(many_workers.out, Not(HasSubstr("note    run seed=2"))) << "printed once";
+}
+
 // kubectl, for a cluster whose API server is away for a moment. Run 1 ends well, run 2 also after a
 // second apply, run 3 fails, run 4 is removed, run 5 was done before, and run 6 is refused.
 constexpr char kKubectl[] = R"sh(#!/bin/sh

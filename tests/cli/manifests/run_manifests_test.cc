@@ -151,6 +151,27 @@ TEST_F(RunManifestsTest, ComponentsThatAreMissingOrExcludeEachOtherAreNamed) {
   EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
 }
 
+// Servers and workers would refuse the experiment, or wait for workers that no pod is.
+TEST_F(RunManifestsTest, TheRunsNumbersOfServersAndWorkersAreChecked) {
+  const LoadedExperiment loaded = Load(
+      "[network]\nfile = n.pbtxt\n[cluster]\nservers = tcp://127.0.0.1:1, tcp://127.0.0.1:2\n"
+      "replicas = 2\nmin_workers = 4\n");
+  run_.workers = 4;
+  EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+  run_.components = {"keys"};
+  EXPECT_THAT(ProblemsInPods(loaded, run_), IsEmpty());
+  run_.workers = 2;
+  run_.servers = 1;
+  const std::vector<Status> problems = ProblemsInPods(loaded, run_);
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_THAT(problems[0].message(),
+              HasSubstr("mine.conf:5: cluster.replicas = 2: needs at least 2 servers, but the job "
+                        "has 1; add servers (cluster.servers or --servers)"));
+  EXPECT_THAT(problems[1].message(),
+              HasSubstr("cluster.min_workers = 4, but the run has 2 workers, so it would wait "
+                        "without end; use --workers 4"));
+}
+
 // Whatever the experiment says: it is about other machines.
 TEST_F(RunManifestsTest, ServersHaveDisksOfTheirOwnUnlessTheyShareAVolume) {
   for (const char* here : {"shared", "private"}) {
