@@ -130,17 +130,23 @@ bool IsLeftOut(const std::string& key) {
          key == "http.address";
 }
 
+// A string of YAML, which would take on, null and 1e5 for other types. text: without quotes and
+// backslashes.
+std::string YamlString(const std::string& text) { return "\"" + text + "\""; }
+
 // An entry of `images`. name: of the image in the base and the components.
 std::string ImageText(std::string_view name, const std::string& image) {
   const size_t digest = image.find('@');
   const std::string reference = image.substr(0, digest);
   const size_t tag = reference.rfind(':');
   const bool has_tag = tag != std::string::npos && reference.find('/', tag) == std::string::npos;
-  std::string text = "  - name: " + std::string(name) + "\n    newName: \"" +
-                     reference.substr(0, has_tag ? tag : digest) + "\"\n";
-  if (digest != std::string::npos)
-    return text + "    digest: \"" + image.substr(digest + 1) + "\"\n";
-  return text + "    newTag: \"" + (has_tag ? reference.substr(tag + 1) : "latest") + "\"\n";
+  std::string text = "  - name: " + std::string(name) +
+                     "\n    newName: " + YamlString(reference.substr(0, has_tag ? tag : digest)) +
+                     "\n";
+  if (digest != std::string::npos) {
+    return text + "    digest: " + YamlString(image.substr(digest + 1)) + "\n";
+  }
+  return text + "    newTag: " + YamlString(has_tag ? reference.substr(tag + 1) : "latest") + "\n";
 }
 
 std::string Patch(std::string_view kind, std::string_view component, std::string_view operations) {
@@ -159,7 +165,7 @@ std::string Replace(const std::string& path, const std::string& value) {
 std::string ExperimentInSelector(const std::string& experiment) {
   Fnv1a hash;
   hash.Add(experiment);
-  const std::string text = "\"" + HexDigits(hash.value()) + "\"";
+  const std::string text = YamlString(HexDigits(hash.value()));
   std::string operations;
   for (const char* labels : {"/spec/selector/matchLabels", "/spec/template/metadata/labels"}) {
     operations += std::string("      - {op: add, path: ") + labels +
@@ -176,7 +182,7 @@ std::string PodPatch(std::string_view component, const std::string& kind, int th
       kind, component,
       more + Replace("/spec/template/spec/terminationGracePeriodSeconds", std::to_string(seconds)) +
           Replace("/spec/template/spec/containers/0/resources/requests/cpu",
-                  "\"" + std::to_string(threads) + "\""));
+                  YamlString(std::to_string(threads))));
 }
 
 }  // namespace
@@ -314,8 +320,8 @@ std::string KustomizationText(const LoadedExperiment& loaded, const ClusterRun& 
       text += "  - components/" + component + "\n";
     }
   }
-  text += "namePrefix: " + run.name + "-\n";
-  text += "labels:\n  - pairs: {app.kubernetes.io/instance: " + run.name +
+  text += "namePrefix: " + YamlString(run.name + "-") + "\n";
+  text += "labels:\n  - pairs: {app.kubernetes.io/instance: " + YamlString(run.name) +
           "}\n    includeSelectors: true\n"
           // A selector that Kustomize does not know.
           "    fields: [{kind: PodMonitor, path: spec/selector/matchLabels, create: true}]\n";
@@ -326,7 +332,7 @@ std::string KustomizationText(const LoadedExperiment& loaded, const ClusterRun& 
       "that\n"
       "# to apply one under a name that is there is refused before anything else is touched.\n"
       "configMapGenerator:\n  - name: experiment\n    files: [experiment.conf" +
-      (owns_model ? "" : ", \"" + BaseName(experiment.network.file) + "\"") +
+      (owns_model ? "" : ", " + YamlString(BaseName(experiment.network.file))) +
       "]\n    options: {immutable: true, disableNameSuffixHash: true}\n";
   const bool job = !run.Has("workers-statefulset");
   text += "replicas:\n  - {name: server, count: " + std::to_string(run.servers) + "}\n";

@@ -412,6 +412,12 @@ class ManifestsTest(unittest.TestCase):
         self.assertEqual(named(quick, "StatefulSet", "worker")["spec"]["replicas"], 4)
 
     @unittest.skipUnless(KUMO, "kumo is not given")
+    def test_a_runs_name_may_be_a_word_that_is_no_string_in_yaml(self):
+        for name in ("on", "off", "yes", "no", "y", "n", "true", "false", "null"):
+            for one in render_by_kumo("mnist_lenet", "--run", name):
+                self.assertEqual(one["metadata"]["labels"][INSTANCE], name)
+
+    @unittest.skipUnless(KUMO, "kumo is not given")
     def test_programs_run_in_an_image_of_their_own(self):
         for name in ("a program", "a program in a StatefulSet"):
             self.now, objects = name, self.rendered[f"kumo manifests: {name}"]
