@@ -89,8 +89,8 @@ CommandLine MakeCommandLine(SweepArguments* args) {
   line.AddOption("servers", "M", {.min = 1, .max = kMaxServers}, "Servers of each run",
                  &args->servers, "from cluster.servers, or 1");
   line.AddOption("devices", "LIST", OptionTable::Shared().Find("network.device")->allowed,
-                 "Devices of the workers: a run takes as many as it has workers, and runs at the "
-                 "same time take the next ones, repeated from the start of the list",
+                 "Devices of the workers: a run takes as many as it has workers, free ones first, "
+                 "then those with the fewest workers of other runs",
                  &args->devices, "network.device");
   line.AlsoCalled("gpus gpu gpu_ids");
   line.AddOption("out", "DIR", Allowed(),
@@ -153,10 +153,42 @@ struct SweepRun {
   Experiment experiment;
 };
 
+// Devices that the runs at the same time share. A device that is listed twice counts as two.
+class DevicePool {
+ public:
+  explicit DevicePool(const std::vector<std::string>& devices) {
+    for (const std::string& device : devices) devices_.push_back({device, {}});
+  }
+
+  // A device for each of a run's workers: free ones first, in the order of the list, then those
+  // with the fewest workers. Empty if the pool is.
+  std::vector<std::string> Take(const std::string& run, int workers) {
+    std::vector<std::string> taken;
+    for (int i = 0; i < workers && !devices_.empty(); ++i) {
+      const auto uses = [](const Shared& device) { return device.runs.size(); };
+      const auto least = std::ranges::min_element(devices_, {}, uses);
+      least->runs.push_back(run);
+      taken.push_back(least->device);
+    }
+    return taken;
+  }
+
+  void GiveBack(const std::string& run) {
+    for (Shared& device : devices_) std::erase(device.runs, run);
+  }
+
+ private:
+  struct Shared {
+    std::string device;
+    std::vector<std::string> runs;  // of each worker on it
+  };
+  std::vector<Shared> devices_;
+};
+
 class Sweep {
  public:
   Sweep(const CliEnvironment& environment, SweepArguments args)
-      : environment_(environment), args_(std::move(args)) {}
+      : environment_(environment), args_(std::move(args)), devices_(args_.devices) {}
 
   // Reads the experiment of each point. Returns the problems.
   std::vector<Status> Plan(const std::vector<SweepPoint>& points) {
@@ -187,7 +219,7 @@ class Sweep {
     std::vector<SweepJob> jobs;
     for (const SweepRun& run : runs_) {
       if (IsDone(files_, run.folder, run.experiment)) continue;
-      jobs.push_back({run.point.name, [this, &run](int slot) { return LaunchOf(run, slot); },
+      jobs.push_back({run.point.name, [this, &run] { return LaunchOf(run); },
                       JoinPath(args_.out, run.point.name + ".log")});
     }
     Say("sweep of " + Counted(std::ssize(runs_), "run") + " in " + args_.out + ": " +
@@ -201,6 +233,7 @@ class Sweep {
     SweepRunner runner(jobs, args_.parallel, &signals);
     runner.on_start = [&](size_t job) { Say("starts  " + jobs[job].name); };
     runner.on_end = [&](size_t job, const SweepJobEnd& end) {
+      devices_.GiveBack(jobs[job].name);
       Say((end.code == 0 ? "ends    " : "failed  ") + jobs[job].name + ": " + end.reason);
     };
     const std::vector<SweepJobEnd> ends = runner.Run();
@@ -299,17 +332,8 @@ class Sweep {
     return LoadExperiment(args_.experiment.file, sets, environment_.variables);
   }
 
-  // The devices of a run's workers: those behind the devices of the slots before.
-  std::vector<std::string> DevicesOf(const SweepRun& run, int slot) const {
-    std::vector<std::string> devices;
-    const int workers = args_.workers > 0 ? args_.workers : run.experiment.cluster.workers;
-    for (int i = 0; i < workers && !args_.devices.empty(); ++i) {
-      devices.push_back(args_.devices[(slot * workers + i) % args_.devices.size()]);
-    }
-    return devices;
-  }
-
-  std::vector<std::string> LaunchOf(const SweepRun& run, int slot) const {
+  // The command of a run, with devices for its workers.
+  std::vector<std::string> LaunchOf(const SweepRun& run) {
     std::vector<std::string> command = {args_.kumo, "launch"};
     for (std::string& word : args_.experiment.Forward()) command.push_back(std::move(word));
     for (const std::string& set : run.point.Sets()) command.insert(command.end(), {"--set", set});
@@ -319,7 +343,8 @@ class Sweep {
     const auto add = [&](const char* option, const std::string& value) {
       command.insert(command.end(), {option, value});
     };
-    const std::vector<std::string> devices = DevicesOf(run, slot);
+    const int workers = args_.workers > 0 ? args_.workers : run.experiment.cluster.workers;
+    const std::vector<std::string> devices = devices_.Take(run.point.name, workers);
     if (!devices.empty()) add("--devices", WriteValue(devices));
     if (args_.workers > 0) add("--workers", std::to_string(args_.workers));
     if (args_.servers > 0) add("--servers", std::to_string(args_.servers));
@@ -330,6 +355,7 @@ class Sweep {
   SweepArguments args_;
   PosixFileSystem files_;
   std::vector<SweepRun> runs_;
+  DevicePool devices_;             // --devices
   std::set<std::string> weights_;  // network.initial_weights of runs_
   std::set<std::string> notes_;    // printed; most notes hold for many runs
   std::optional<ExitCode> code_;

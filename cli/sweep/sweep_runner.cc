@@ -36,9 +36,9 @@ std::vector<SweepJobEnd> SweepRunner::Run() {
 void SweepRunner::StartMore() {
   while (!stopped_ && next_ < jobs_.size() && std::ssize(running_) < parallel_) {
     const size_t job = next_++;
-    Running started{job, FreeSlot(), 0};
+    Running started{job, 0};
     ChildSpec spec;
-    spec.command = jobs_[job].command(started.slot);
+    spec.command = jobs_[job].command();
     spec.output_file = jobs_[job].output_file;
     std::error_code none_yet;
     const uintmax_t bytes = std::filesystem::file_size(spec.output_file, none_yet);
@@ -54,13 +54,6 @@ void SweepRunner::StartMore() {
     ends_[job].reason = pid.status().message();
     on_end(job, ends_[job]);
   }
-}
-
-int SweepRunner::FreeSlot() const {
-  int slot = 0;
-  const auto is_taken = [&](const auto& one) { return one.second.slot == slot; };
-  while (std::ranges::any_of(running_, is_taken)) ++slot;
-  return slot;
 }
 
 void SweepRunner::Reap() {

@@ -22,9 +22,8 @@ namespace kumo {
 
 struct SweepJob {
   std::string name;
-  // The command in a slot: 0 .. parallel - 1, of no other job that runs at the same time.
-  std::function<std::vector<std::string>(int slot)> command;
-  std::string output_file;  // appended with the output
+  std::function<std::vector<std::string>()> command;  // called when the job starts
+  std::string output_file;                            // appended with the output
 };
 
 struct SweepJobEnd {
@@ -51,11 +50,9 @@ class SweepRunner {
  private:
   struct Running {
     size_t job = 0;
-    int slot = 0;
     uintmax_t output_start = 0;  // bytes of the output file at its start
   };
   void StartMore();
-  int FreeSlot() const;
   void Reap();
   void PassOn(int signal);
 

@@ -71,6 +71,29 @@ TEST_F(SweepTest, ARequestToStopIsPassedOnAndNoFurtherRunStarts) {
   EXPECT_THAT(workers, Each(ContainsRegex("resume=never.* --set checkpoint.resume=auto")));
 }
 
+TEST_F(SweepTest, NoDeviceIsSharedWhileAnotherIsIdle) {
+  for (const char* name : {"worker-0", "worker-1"}) Script(name, "follow server-0 75");
+  Script("server-0", "stop 75 kumo-server 0: stopped after round 7, which is saved");
+  Start({"sweep", experiment_, "cluster.workers=1,2", "--parallel", "2", "--devices",
+         "cuda:0,cuda:1,cuda:2"});
+  Await("a run of one worker and a run of two",
+        [&] { return Starts("worker-0").size() == 2 && Starts("worker-1").size() == 1; });
+  Signal(SIGTERM);
+  EXPECT_EQ(Wait().code, 75);
+  std::vector<std::string> workers = Lines("worker-0.args");
+  workers.push_back(Lines("worker-1.args").front());
+  EXPECT_THAT(workers, UnorderedElementsAre(EndsWith("network.device=cuda:0"),
+                                            EndsWith("network.device=cuda:1"),
+                                            EndsWith("network.device=cuda:2")));
+}
+
+TEST_F(SweepTest, ARunThatHasEndedGivesItsDevicesBack) {
+  const Ended ended =
+      Run({"sweep", experiment_, "job.seed=1,2,3", "--workers", "1", "--devices", "cuda:0,cuda:1"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(Lines("worker-0.args"), Each(EndsWith("network.device=cuda:0")));
+}
+
 TEST_F(SweepTest, WhatIsWrongIsSaidBeforeAnyRunStarts) {
   EXPECT_EQ(Run({"sweep", experiment_}).code, 64);
   EXPECT_THAT(Run({"sweep", experiment_, "lr=1"}).last_line, HasSubstr("unknown setting lr"));
