@@ -71,6 +71,7 @@ std::vector<std::string> NamesIn(const std::string& folder, bool folders) {
   return names;
 }
 
+// The first bytes, without a byte order mark.
 Result<std::string> StartOf(const std::string& path) {
   KUMO_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
   std::string start(kLookedAt, '\0');
@@ -78,7 +79,7 @@ Result<std::string> StartOf(const std::string& path) {
       const size_t size,
       source.Read(std::span(reinterpret_cast<uint8_t*>(start.data()), start.size())));
   start.resize(size);
-  return start;
+  return std::string(WithoutByteOrderMark(start));
 }
 
 // A line of an image map: a path, a tab and a class.
@@ -431,7 +432,7 @@ Result<FoundDataset> FindMap(const std::string& folder, const std::vector<std::s
   ListedPaths paths(folder);
   std::vector<std::string> images;
   data.classes = 2;
-  for (std::string_view rest = text; !rest.empty();) {
+  for (std::string_view rest = WithoutByteOrderMark(text); !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const std::optional<FoundMapLine> line = MapLineIn(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));

@@ -17,6 +17,8 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/text.h"
+
 namespace kumo {
 
 namespace {
@@ -379,12 +381,6 @@ Status WriteFileAtomically(FileSystem& files, const std::string& path, std::stri
   return WriteFileAtomically(files, path, parts);
 }
 
-namespace {
-
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
-}  // namespace
-
 Result<std::string> ReadTextFile(const std::string& path, uint64_t most_mib) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -407,7 +403,7 @@ Result<std::string> ReadTextFile(const std::string& path, uint64_t most_mib) {
   if (const size_t zero = text.find('\0'); zero != std::string::npos) {
     return InvalidArgument("is not UTF-8 text: byte " + std::to_string(zero) + " is 0");
   }
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  text.erase(0, text.size() - WithoutByteOrderMark(text).size());
   return text;
 }
 

@@ -35,6 +35,11 @@ std::string Counted(int64_t number, std::string_view one, std::string_view more)
   return more.empty() ? text.append(one) + "s" : text.append(more);
 }
 
+std::string_view WithoutByteOrderMark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {

@@ -49,6 +49,9 @@ std::string Indented(std::string_view lines, int blanks);
 // "1 server", "3 servers"; the plural is `more`, or `one` with an s if that is empty.
 std::string Counted(int64_t number, std::string_view one, std::string_view more = "");
 
+// The text without the byte order mark of UTF-8, with which some programs begin a text.
+std::string_view WithoutByteOrderMark(std::string_view text);
+
 // ASCII letters become small ones; other bytes stay.
 std::string LowerCase(std::string_view text);
 

@@ -16,9 +16,6 @@
 
 namespace kumo {
 
-// UTF-8's byte order mark, with which some programs begin a text.
-inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
 class ByteSource {
  public:
   // Errors as of FileSystem::OpenForReading: NotFound if the file does not exist, InvalidArgument

@@ -23,7 +23,7 @@ Result<std::vector<std::string>> ReadClassList(const std::string& path) {
   std::vector<std::string> names;
   std::unordered_map<std::string, int64_t> lines;
   int64_t number = 0;
-  for (std::string_view rest = text; !rest.empty();) {
+  for (std::string_view rest = WithoutByteOrderMark(text); !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));

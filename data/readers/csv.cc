@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/base/text.h"
-#include "data/readers/byte_source.h"
 
 namespace kumo {
 namespace {
@@ -24,9 +23,7 @@ Status CheckCsvFields(size_t fields, size_t in_header) {
                          "; put a field with a comma in quotes");
 }
 
-CsvReader::CsvReader(std::string_view text) : rest_(text) {
-  if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
-}
+CsvReader::CsvReader(std::string_view text) : rest_(text) { rest_ = WithoutByteOrderMark(rest_); }
 
 bool CsvReader::TakeLineEnd() {
   const size_t size = rest_.starts_with('\n') ? 1 : rest_.starts_with("\r\n") ? 2 : 0;

@@ -161,9 +161,7 @@ Result<std::optional<CtfLine>> CtfLines::Next() {
     }
     CtfLine line{++number_, std::string_view(text_).substr(begin_, end - begin_)};
     begin_ = end + 1;
-    if (number_ == 1 && line.text.starts_with(kByteOrderMark)) {
-      line.text.remove_prefix(kByteOrderMark.size());
-    }
+    if (number_ == 1) line.text = WithoutByteOrderMark(line.text);
     if (line.text.ends_with('\r')) line.text.remove_suffix(1);
     line.sequence = SequenceOf(line.text);
     if (HasContent(line)) return std::optional(line);

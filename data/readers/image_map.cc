@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/base/file.h"
-#include "data/readers/byte_source.h"
 #include "data/readers/image_set.h"
 #include "data/readers/listed_paths.h"
 
@@ -46,8 +45,7 @@ Result<ImageSet> SamplesInMap(const ReaderRequest& request) {
   ListedPaths paths(DirectoryOf(request.images));
   ImageSet set;
   set.name = request.images;
-  std::string_view rest = map;
-  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  std::string_view rest = WithoutByteOrderMark(map);
   for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = rest.find('\n');
     std::string_view text = rest.substr(0, end);

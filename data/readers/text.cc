@@ -11,6 +11,7 @@
 #include <boost/locale/utf.hpp>
 
 #include "common/base/rng.h"
+#include "common/base/text.h"
 #include "data/readers/byte_source.h"
 
 namespace kumo {
@@ -106,7 +107,8 @@ Result<Tokens> TokensOfCharacters(const std::string& path, std::string_view text
   Tokens tokens;
   tokens.numbers.reserve(text.size());
   std::vector<int32_t> number_of(kCodePoints, -1);  // first 0 for code points that occur
-  for (auto at = text.begin(); at != text.end();) {
+  // Programs add a byte order mark, which is no character of the text.
+  for (auto at = text.end() - std::ssize(WithoutByteOrderMark(text)); at != text.end();) {
     const auto begin = at;
     const boost::locale::utf::code_point point = Utf::decode(at, text.end());
     if (!boost::locale::utf::is_valid_codepoint(point)) {

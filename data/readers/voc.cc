@@ -13,7 +13,6 @@
 #include "common/base/text.h"
 #include "data/readers/all.h"
 #include "data/readers/annotation_room.h"
-#include "data/readers/byte_source.h"
 #include "data/readers/detection_set.h"
 #include "data/readers/image_files.h"
 #include "data/readers/image_set_names.h"
@@ -112,7 +111,7 @@ struct ListedImage {
 // The images in the lines of a list.
 Result<std::vector<ListedImage>> ImagesIn(std::string_view text, const std::string& list,
                                           AnnotationRoom* room) {
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = WithoutByteOrderMark(text);
   std::vector<ListedImage> images;
   for (int64_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());

@@ -214,6 +214,20 @@ TEST_F(DatasetFinderTest, NumbersAreClassesOrNumbers) {
   EXPECT_EQ(data.classes, 2);
 }
 
+TEST_F(DatasetFinderTest, TextsAreFoundByTheirFormBehindAByteOrderMark) {
+  const std::string mark = "\xEF\xBB\xBF";
+  WriteText("sequences.txt", mark + "3 |x 1 2\n3 |y 0\n4 |x 3 4\n4 |y 1\n");
+  const Experiment::Data data = Find("sequences.txt");
+  EXPECT_EQ(data.reader, DataReader::kCtf);
+  EXPECT_EQ(data.ctf_labels, "y");
+  const test::NamedFiles files = test::ClassFolders(4, 1, {3, 16, 12});
+  test::WriteFiles(scratch_ / "images", files);
+  std::string map = mark;
+  for (const auto& [name, bytes] : files) map += name + "\t1\n";
+  WriteText("images/map.txt", map);
+  EXPECT_EQ(Find("images/map.txt").reader, DataReader::kImageMap);
+}
+
 TEST_F(DatasetFinderTest, ACsvFileThatIsNoTableHidesNothing) {
   WriteText("book/input.txt", std::string(2000, 'a') + std::string(2000, 'b'));
   WriteText("book/notes.csv", "who,when\nme,now\n");

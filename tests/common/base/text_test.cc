@@ -36,6 +36,14 @@ TEST(Text, HexadecimalDigitsHaveTheWidthOfTheType) {
   EXPECT_EQ(HexDigits(UINT64_MAX), "ffffffffffffffff");
 }
 
+TEST(Text, AByteOrderMarkIsLeftOutOnce) {
+  EXPECT_EQ(WithoutByteOrderMark("\xEF\xBB\xBF\xEF\xBB\xBF"
+                                 "a"),
+            "\xEF\xBB\xBF"
+            "a");
+  EXPECT_EQ(WithoutByteOrderMark("\xEF\xBB"), "\xEF\xBB");
+}
+
 TEST(Text, OnlyAsciiLettersBecomeSmall) {
   EXPECT_EQ(LowerCase("Train-10K.JPG"), "train-10k.jpg");
   EXPECT_EQ(LowerCase("\xc3\x84@[`{"), "\xc3\x84@[`{");

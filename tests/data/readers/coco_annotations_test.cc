@@ -50,6 +50,12 @@ TEST(CocoAnnotationsTest, ImagesObjectsAndCategoriesAreRead) {
   EXPECT_THAT(parsed->categories, ElementsAre(CocoCategory{1, "z"}, CocoCategory{3, "y"}));
 }
 
+TEST(CocoAnnotationsTest, AByteOrderMarkIsLeftOut) {
+  const auto parsed = ParseJson("\xEF\xBB\xBF" + kJson);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->images.size(), 2u);
+}
+
 TEST(CocoAnnotationsTest, PartsMayComeInAnyOrderWithOtherFields) {
   const auto parsed = ParseJson(
       R"({"annotations":[{"bbox":[0,0,1,1],"extra":{"id":[1,{"image_id":"x"}]},"iscrowd":true,)"

@@ -64,6 +64,16 @@ TEST_F(TextTest, CharactersAreNumberedByTheirCodePoints) {
   EXPECT_THAT(Field(*set, {}, 1), ElementsAre(3, 1, 4, 0));
 }
 
+TEST_F(TextTest, AByteOrderMarkIsNoCharacter) {
+  Write("\ufeffabababababab\n");
+  const auto set = Opened(DataPart::kTraining);
+  ASSERT_TRUE(set);
+  EXPECT_THAT(std::vector(set->class_names().begin(), set->class_names().end()),
+              ElementsAre("\n", "a", "b"));
+  Write("\ufeffab\xff");
+  EXPECT_THAT(Open(DataPart::kTraining).status().message(), HasSubstr("byte 5 of the file"));
+}
+
 TEST_F(TextTest, BytesAreThemselves) {
   request_.text.tokens = TextTokens::kBytes;
   Write(std::string("\xff\x00\x80ghabcde", 10));

@@ -375,6 +375,18 @@ TEST_F(VocTest, AListOfClassesNumbersThemAndLeavesOutOthers) {
   EXPECT_THAT(Refusal(request), HasSubstr("lists no class"));
 }
 
+TEST_F(VocTest, AListOfClassesMayBeginWithAByteOrderMark) {
+  Write("set", {{"a", {{"dog", {1, 1, 9, 9}}, {"cat", {2, 2, 4, 4}}}}});
+  WriteText("classes.txt",
+            "\xEF\xBB\xBF"
+            "dog\r\ncat\r\n");
+  ReaderRequest request = Request("set", 2);
+  request.class_list = scratch_ / "classes.txt";
+  const auto set = Opened(request);
+  EXPECT_THAT(set->class_names(), ElementsAre("dog", "cat"));
+  EXPECT_THAT(test::DetectionsIn(*set)[0].classes, ElementsAre(0, 1));
+}
+
 TEST_F(VocTest, SeveralSetsAreJoinedInTheirOrder) {
   Write("2007", kDogs);
   test::WriteFile(
