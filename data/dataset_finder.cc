@@ -432,11 +432,18 @@ Result<FoundDataset> FindMap(const std::string& folder, const std::vector<std::s
   ListedPaths paths(folder);
   std::vector<std::string> images;
   data.classes = 2;
-  for (std::string_view rest = WithoutByteOrderMark(text); !rest.empty();) {
+  std::string_view rest = WithoutByteOrderMark(text);
+  for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const std::optional<FoundMapLine> line = MapLineIn(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (!line) continue;  // the reader names it
+    if (line->label >= kMostClasses) {
+      return InvalidArgument(map + ":" + std::to_string(number) + ": class " +
+                             std::to_string(line->label) + " is not below " +
+                             std::to_string(kMostClasses) +
+                             ", the limit of data.classes; number the classes from 0");
+    }
     data.classes = std::max(data.classes, line->label + 1);
     Result<std::string> image = paths.Take(line->path);
     if (!image.ok()) return image.status().WithContext(map);

@@ -228,6 +228,12 @@ TEST_F(DatasetFinderTest, TextsAreFoundByTheirFormBehindAByteOrderMark) {
   EXPECT_EQ(Find("images/map.txt").reader, DataReader::kImageMap);
 }
 
+TEST_F(DatasetFinderTest, AClassThatDataClassesCannotCountIsNamed) {
+  WriteText("map.txt", "a.png\t0\nb.png\t2147483647\n");
+  EXPECT_THAT(Refusal("map.txt"),
+              HasSubstr("map.txt:2: class 2147483647 is not below 1000000, the limit of"));
+}
+
 TEST_F(DatasetFinderTest, ACsvFileThatIsNoTableHidesNothing) {
   WriteText("book/input.txt", std::string(2000, 'a') + std::string(2000, 'b'));
   WriteText("book/notes.csv", "who,when\nme,now\n");
