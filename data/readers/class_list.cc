@@ -52,6 +52,14 @@ Status CheckListed(const std::string& path, std::span<const std::string> names, 
                          "; set data.classes = " + std::to_string(names.size()));
 }
 
+std::unordered_map<std::string_view, int32_t> NumbersOfClasses(std::span<const std::string> names) {
+  std::unordered_map<std::string_view, int32_t> numbers;
+  for (const std::string& name : names) {
+    numbers.emplace(name, static_cast<int32_t>(numbers.size()));
+  }
+  return numbers;
+}
+
 std::string ClassesCounted(std::span<const std::string> names) {
   const std::string count = Counted(std::ssize(names), "class", "classes");
   if (names.empty()) return count;

@@ -2,8 +2,11 @@
 // (data.class_list). Functions; thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "common/base/status.h"
@@ -16,6 +19,10 @@ Result<std::vector<std::string>> ReadClassList(const std::string& path);
 
 // InvalidArgument if the list at `path` has another number of names than data.classes.
 Status CheckListed(const std::string& path, std::span<const std::string> names, int classes);
+
+// The numbers of the names, which outlive them. A lookup by hash: there may be hundreds of
+// thousands of names.
+std::unordered_map<std::string_view, int32_t> NumbersOfClasses(std::span<const std::string> names);
 
 // "2 classes (cat, dog)", with the first names.
 std::string ClassesCounted(std::span<const std::string> names);

@@ -151,10 +151,10 @@ Result<Classes> ClassesOfSet(const DetectionSet& set, const ReaderRequest& reque
     }
   } else {
     KUMO_ASSIGN_OR_RETURN(classes.names, ReadClassList(request.class_list));
+    const auto numbers = NumbersOfClasses(classes.names);
     for (const std::string& name : set.names) {
-      const auto found = std::ranges::find(classes.names, name);
-      classes.number_of.push_back(
-          found == classes.names.end() ? -1 : static_cast<int32_t>(found - classes.names.begin()));
+      const auto found = numbers.find(name);
+      classes.number_of.push_back(found == numbers.end() ? -1 : found->second);
     }
   }
   if (std::ssize(classes.names) == request.classes || request.any_classes) return classes;

@@ -91,12 +91,13 @@ class ClassCells {
                    "data.class_list names one set of classes");
     } else {
       KUMO_ASSIGN_OR_RETURN(*names, Names(request));
+      const auto numbers = NumbersOfClasses(*names);
       for (const Cell& cell : cells_) {
-        const auto found = std::ranges::find(*names, cell.text);
-        if (found == names->end()) {
+        const auto found = numbers.find(cell.text);
+        if (found == numbers.end()) {
           return Error(cell, "is not in data.class_list; add it, or remove the rows");
         }
-        classes.push_back(static_cast<int32_t>(found - names->begin()));
+        classes.push_back(found->second);
       }
     }
     std::vector<int32_t> of_sample;

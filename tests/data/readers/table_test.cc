@@ -165,6 +165,21 @@ TEST_F(TableTest, ClassesMayBeNames) {
                     HasSubstr("data.class_list")));
 }
 
+// In the time of a search of each name among all, this test would take minutes.
+TEST_F(TableTest, ManyNamesOfClassesAreNumberedSoon) {
+  request_.columns = "features:numbers:a,label:class:label";
+  request_.classes = 200'000;
+  std::string rows = "a,label\n";
+  for (int i = request_.classes - 1; i >= 0; --i) {
+    rows += "1,class " + std::to_string(1'000'000 + i) + "\n";
+  }
+  Write(rows);
+  const auto set = OpenTable(request_);
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  EXPECT_EQ((*set)->class_names()[1], "class 1000001");
+  EXPECT_EQ((*set)->SampleClasses()[1], request_.classes - 2);
+}
+
 TEST_F(TableTest, PathsMayLeadIntoAnArchiveOrTheTableMayLieInOne) {
   const std::string text = "image,label\np/4.png,1\n../set/p/5.png,2\n";
   for (const test::Pack pack : {test::Pack::kTar, test::Pack::kTarGz, test::Pack::kDeflatedZip}) {
