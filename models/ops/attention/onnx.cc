@@ -237,8 +237,9 @@ OnnxReading ReadAttention(const OnnxCall& call) {
     const bool in_front = of_weights == 0;
     const OnnxOperand straight = in_front ? *weights : WithLastAxesSwapped(*weights);
     const OnnxOperand values = in_front ? WithLastAxesSwapped(*other) : *other;
-    if (!straight.view.IsInOrder() || straight.view.extents[1] != straight.view.extents[2])
-      continue;
+    const bool whole = straight.view.IsInOrder() &&
+                       straight.view.size() == call.graph.node(straight.node).shape.size();
+    if (!whole || straight.view.extents[1] != straight.view.extents[2]) continue;
     const int64_t heads = straight.view.extents[0];
     const int64_t positions = straight.view.extents[1];
     const auto scores = ScoresOf(call.graph, found.softmax->operands[0], positions);

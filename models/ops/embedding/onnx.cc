@@ -25,8 +25,9 @@ OnnxReading ReadEmbedding(const OnnxCall& call) {
   const OnnxOperand& words = call.inputs[1];
   const ImportNode& input = call.graph.node(words.node);
   if (table.dims.size() != 2) return NotRead();
-  if (input.input < 0 || !input.integers || !words.view.IsInOrder()) {
-    return InvalidArgument("an embedding reads an input of integers as it is");
+  const bool whole = words.view.IsInOrder() && words.view.size() == input.shape.size();
+  if (input.input < 0 || !input.integers || !whole) {
+    return InvalidArgument("an embedding reads all of an input of integers, in its order");
   }
   KUMO_RETURN_IF_ERROR(call.graph.SetVocabulary(words.node, table.dims[0]));
   model::Layer layer;

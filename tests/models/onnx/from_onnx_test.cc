@@ -341,6 +341,35 @@ TEST(FromOnnx, WhatIsNoModelIsRefused) {
   EXPECT_THAT(escaped.status().message(), HasSubstr("not in the model's folder"));
 }
 
+// A model of text with an input of integers "x" of that length, a table "t" of 6 rows, and output
+// "y".
+onnx::ModelProto ModelOfTokens(int64_t length, const std::string& nodes) {
+  onnx::ModelProto model;
+  const std::string text =
+      R"(ir_version: 8 opset_import { version: 17 } graph { name: "g"
+    input { name: "x" type { tensor_type { elem_type: 7 shape { dim { dim_param: "b" }
+      dim { dim_value: )" +
+      std::to_string(length) + R"( } } } } }
+    output { name: "y" }
+    initializer { name: "t" dims: 6 dims: 4 data_type: 1 raw_data: ")" +
+      std::string(6 * 4 * 4, 'A') + R"(" } )" + nodes + " }";
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &model)) << text;
+  return model;
+}
+
+TEST(FromOnnx, AnEmbeddingOfAPartOfTheInputIsRefused) {
+  constexpr char kPart[] = R"(
+    initializer { name: "zero" dims: 1 data_type: 7 int64_data: 0 }
+    initializer { name: "one" dims: 1 data_type: 7 int64_data: 1 }
+    initializer { name: "end" dims: 1 data_type: 7 int64_data: 64 }
+    node { op_type: "Slice" input: "x" input: "zero" input: "end" input: "one" output: "part" }
+    node { name: "emb" op_type: "Gather" input: "t" input: "part" output: "y" })";
+  EXPECT_THAT(RefusalOf(ModelOfTokens(128, kPart)),
+              HasSubstr("node emb (Gather, 64) has no counterpart: an embedding reads all of an "
+                        "input of integers, in its order"));
+  EXPECT_EQ(RefusalOf(ModelOfTokens(64, kPart)), "");
+}
+
 // Networks of many kinds of layers, which tests damage.
 std::vector<onnx::ModelProto> ModelsToDamage() {
   Rng rng(5, RngPurpose::kTest);
