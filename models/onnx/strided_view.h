@@ -57,6 +57,7 @@ struct StridedView {
 // visit(place) for each element of the view, in C order.
 template <typename Visit>
 void ForEachPlace(const StridedView& view, const Visit& visit) {
+  if (view.size() == 0) return;
   std::vector<int64_t> index(view.extents.size());
   int64_t place = view.offset;
   while (true) {

@@ -370,6 +370,16 @@ TEST(FromOnnx, AnEmbeddingOfAPartOfTheInputIsRefused) {
   EXPECT_EQ(RefusalOf(ModelOfTokens(64, kPart)), "");
 }
 
+TEST(FromOnnx, AConstantThatIsExpandedToNothingIsEmpty) {
+  EXPECT_THAT(RefusalOf(ModelOf(R"(
+                  initializer { name: "one" dims: 1 data_type: 1 float_data: 1 }
+                  initializer { name: "shape" dims: 2 data_type: 7 int64_data: 3 int64_data: 0 }
+                  node { op_type: "Expand" input: "one" input: "shape" output: "none" }
+                  node { name: "sum" op_type: "Add" input: "x" input: "none" output: "a" } )" +
+                                std::string(kHead))),
+              HasSubstr("node sum (Add, 2x3x4) has no counterpart"));
+}
+
 // Networks of many kinds of layers, which tests damage.
 std::vector<onnx::ModelProto> ModelsToDamage() {
   Rng rng(5, RngPurpose::kTest);
