@@ -29,6 +29,7 @@ OnnxReading ReadEmbedding(const OnnxCall& call) {
   if (input.input < 0 || !input.integers || !whole) {
     return InvalidArgument("an embedding reads all of an input of integers, in its order");
   }
+  if (table.dims[0] < 1) return InvalidArgument("its table has no rows");
   KUMO_RETURN_IF_ERROR(call.graph.SetVocabulary(words.node, table.dims[0]));
   model::Layer layer;
   layer.mutable_embedding()->set_outputs(

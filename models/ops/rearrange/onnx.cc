@@ -217,7 +217,7 @@ OnnxReading ReadSlice(const OnnxCall& call) {
 }
 
 OnnxReading ReadSplit(const OnnxCall& call) {
-  if (!call.IsArray(0)) return NotRead();
+  if (!call.IsArray(0) || call.node.output_size() == 0) return NotRead();
   const StridedView& view = call.inputs[0].view;
   const auto axis = OnnxCall::SampleAxis(call.Int("axis", 0), view.rank());
   if (!axis) return InvalidArgument("axis: it divides the batch");

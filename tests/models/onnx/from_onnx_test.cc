@@ -370,6 +370,21 @@ TEST(FromOnnx, AnEmbeddingOfAPartOfTheInputIsRefused) {
   EXPECT_EQ(RefusalOf(ModelOfTokens(64, kPart)), "");
 }
 
+TEST(FromOnnx, ATableWithoutRowsIsRefused) {
+  EXPECT_THAT(RefusalOf(ModelOfTokens(5, R"(
+                  initializer { name: "none" dims: 0 dims: 8 data_type: 1 }
+                  node { name: "emb" op_type: "Gather" input: "none" input: "x" output: "y" })")),
+              HasSubstr("node emb (Gather, 5) has no counterpart: its table has no rows"));
+}
+
+TEST(FromOnnx, ASplitWithoutOutputsIsNoMatter) {
+  EXPECT_EQ(RefusalOf(ModelOf(R"(node { op_type: "Split" input: "x"
+                                        attribute { name: "axis" type: INT i: 1 } }
+                                 node { op_type: "Relu" input: "x" output: "a" } )" +
+                              std::string(kHead))),
+            "");
+}
+
 TEST(FromOnnx, AConstantThatIsExpandedToNothingIsEmpty) {
   EXPECT_THAT(RefusalOf(ModelOf(R"(
                   initializer { name: "one" dims: 1 data_type: 1 float_data: 1 }
