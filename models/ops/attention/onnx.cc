@@ -77,9 +77,9 @@ OnnxOperand WithLastAxesSwapped(OnnxOperand operand) {
 // that looks at itself or at an earlier one, or `may_not`.
 template <typename MayLook, typename MayNot>
 bool IsCausal(const OnnxConstant& mask, int64_t positions, MayLook may_look, MayNot may_not) {
-  const auto dims = SampleDims(mask, 2);
-  if (!dims && mask.dims.size() < 2) return false;
-  if (mask.size() != positions * positions || mask.dims.back() != positions) return false;
+  if (mask.size() != positions * positions) return false;
+  // A number without axes is a mask of one position.
+  if (!mask.dims.empty() && mask.dims.back() != positions) return false;
   for (int64_t t = 0; t < positions; ++t) {
     for (int64_t s = 0; s < positions; ++s) {
       const double element = mask.at(t * positions + s);

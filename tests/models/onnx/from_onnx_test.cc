@@ -395,6 +395,41 @@ TEST(FromOnnx, AConstantThatIsExpandedToNothingIsEmpty) {
               HasSubstr("node sum (Add, 2x3x4) has no counterpart"));
 }
 
+// An attention with one position: `mask` is a node from the scores "s" to "m".
+onnx::ModelProto ModelOfOnePosition(const std::string& mask) {
+  onnx::ModelProto model = ModelOf(R"(
+    initializer { name: "half" data_type: 1 float_data: 0.5 }
+    initializer { name: "zero" data_type: 1 float_data: 0 }
+    initializer { name: "low" data_type: 1 float_data: -1e9 }
+    initializer { name: "yes" data_type: 9 int32_data: 1 }
+    node { op_type: "Relu" input: "x" output: "r" }
+    node { op_type: "Transpose" input: "r" output: "k"
+           attribute { name: "perm" type: INTS ints: 0 ints: 1 ints: 3 ints: 2 } }
+    node { op_type: "MatMul" input: "r" input: "k" output: "p" }
+    node { op_type: "Mul" input: "p" input: "half" output: "s" } )" +
+                                   mask + R"(
+    node { op_type: "Softmax" input: "m" output: "u" }
+    node { op_type: "MatMul" input: "u" input: "r" output: "a" } )" +
+                                   std::string(kHead));
+  onnx::GraphProto& graph = *model.mutable_graph();
+  onnx::TensorShapeProto& shape =
+      *graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  shape.mutable_dim(2)->set_dim_value(1);
+  graph.mutable_initializer(0)->set_dims(0, 15);
+  graph.mutable_initializer(0)->set_dims(1, 8);
+  return model;
+}
+
+TEST(FromOnnx, ScalarMasksFitAnAttentionWithOnePosition) {
+  for (const char* const mask :
+       {R"(node { op_type: "Add" input: "s" input: "zero" output: "m" })",
+        R"(node { op_type: "Where" input: "yes" input: "s" input: "low" output: "m" })"}) {
+    const auto returned = Reread(ModelOfOnePosition(mask));
+    ASSERT_TRUE(returned.ok()) << returned.status().message();
+    EXPECT_THAT(LayersOf(returned->graph), testing::Contains(HasSubstr(" attention <-")));
+  }
+}
+
 // Networks of many kinds of layers, which tests damage.
 std::vector<onnx::ModelProto> ModelsToDamage() {
   Rng rng(5, RngPurpose::kTest);
