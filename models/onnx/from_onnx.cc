@@ -573,10 +573,10 @@ class OnnxImporter {
   void AddTensors(const ImportNode& node, const std::string& name, model::Layer* layer,
                   ImportedModel* imported) {
     if (node.tensors.empty()) return;
-    std::string key;
+    TensorsKey key;
     for (const ImportTensor& tensor : node.tensors) {
-      key += tensor.elements.name.empty() ? "\n" + name : tensor.elements.name;
-      key += TensorSpec{"", tensor.elements.dims}.ShapeText();
+      const std::string& in_file = tensor.elements.name;
+      key.emplace_back(in_file.empty() ? "\n" + name : in_file, tensor.elements.dims);
     }
     const auto [owner, is_new] = owners_.try_emplace(key, Owner{name, &node});
     if (!is_new && !IsUntrained(node) && HasEqualTensors(*owner->second.node, node)) {
@@ -598,6 +598,7 @@ class OnnxImporter {
   }
 
   static bool HasEqualTensors(const ImportNode& a, const ImportNode& b) {
+    if (a.tensors.size() != b.tensors.size()) return false;
     for (size_t i = 0; i < a.tensors.size(); ++i) {
       const std::vector<float>& these = *a.tensors[i].elements.floats;
       const std::vector<float>& those = *b.tensors[i].elements.floats;
@@ -667,6 +668,8 @@ class OnnxImporter {
     std::string name;
     const ImportNode* node;
   };
+  // Names in the file, and dims, of a layer's tensors.
+  using TensorsKey = std::vector<std::pair<std::string, std::vector<int64_t>>>;
 
   const onnx::ModelProto& model_;
   const ImportOptions& options_;
@@ -683,8 +686,8 @@ class OnnxImporter {
   std::vector<bool> used_, read_, trained_;  // nodes
   std::set<std::string> input_names_;
   std::map<int, std::string> names_by_node_;
-  std::map<int, int> formulas_;          // that stand for an input, by input
-  std::map<std::string, Owner> owners_;  // of tensors, by their names in the file
+  std::map<int, int> formulas_;  // that stand for an input, by input
+  std::map<TensorsKey, Owner> owners_;
 };
 
 }  // namespace

@@ -430,6 +430,19 @@ TEST(FromOnnx, ScalarMasksFitAnAttentionWithOnePosition) {
   }
 }
 
+// The second layer has one tensor, whose name and shape read as those of the first layer's two.
+TEST(FromOnnx, LayersOfOtherNumbersOfTensorsShareNone) {
+  const auto returned = Reread(ModelOf(R"(
+    initializer { name: "s" dims: 4 data_type: 1 float_data: [1, 2, 3, 4] }
+    initializer { name: "t" dims: 4 data_type: 1 float_data: [1, 2, 3, 5] }
+    initializer { name: "s[4]t" dims: 4 data_type: 1 float_data: [1, 2, 3, 4] }
+    node { op_type: "LayerNormalization" input: "x" input: "s" input: "t" output: "n" }
+    node { op_type: "LayerNormalization" input: "n" input: "s[4]t" output: "a" } )" +
+                                       std::string(kHead)));
+  ASSERT_TRUE(returned.ok()) << returned.status().message();
+  EXPECT_EQ(returned->graph.tensors().size(), 2 + 1 + 1);
+}
+
 // Networks of many kinds of layers, which tests damage.
 std::vector<onnx::ModelProto> ModelsToDamage() {
   Rng rng(5, RngPurpose::kTest);
