@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -145,9 +146,26 @@ class OnnxImporter {
   }
 
   Status ReadInitializers() {
+    // The parts of each file that have been read, by their begin.
+    std::map<std::string, std::map<int64_t, int64_t>> ends;
+    bool again = false;
+    // A part that several tensors name is no memory of the file's own.
+    const ReadBeside read = [&](const std::string& name, int64_t begin,
+                                int64_t length) -> Result<std::string> {
+      std::map<int64_t, int64_t>& parts = ends[name];
+      const auto next = parts.upper_bound(begin);
+      again = (next != parts.end() && next->first - begin < length) ||
+              (next != parts.begin() && std::prev(next)->second > begin);
+      if (again) KUMO_RETURN_IF_ERROR(graph_.Count(length));
+      KUMO_ASSIGN_OR_RETURN(std::string bytes, read_beside_(name, begin, length));
+      if (!again) parts[begin] = begin + length;
+      return bytes;
+    };
     for (const onnx::TensorProto& tensor : model_.graph().initializer()) {
-      KUMO_ASSIGN_OR_RETURN(OnnxConstant constant, ReadConstant(tensor, read_beside_));
-      most_computed_ += 8 * constant.size();
+      again = false;
+      KUMO_ASSIGN_OR_RETURN(OnnxConstant constant,
+                            ReadConstant(tensor, read_beside_ ? read : nullptr));
+      if (!again) graph_.Allow(8 * constant.size());
       OnnxOperand operand;
       operand.constant = std::move(constant);
       values_[tensor.name()] = std::move(operand);
@@ -242,13 +260,15 @@ class OnnxImporter {
         return Leave(call, std::nullopt, "a computation with constants only; " + AdviceFor(""));
       for (size_t i = 0; i < folded->size(); ++i) {
         OnnxOperand value;
-        most_computed_ -= node.op_type() == "Identity" ? 0 : (*folded)[i].size();
         value.constant = std::move((*folded)[i]);
+        if (node.op_type() == "Constant") {
+          graph_.Allow(8 * value.constant->size());
+        } else if (node.op_type() != "Identity") {
+          KUMO_RETURN_IF_ERROR(graph_.Count(value.constant->size())
+                                   .WithContext("node " + Printable(node.name()) + " (" +
+                                                Printable(node.op_type()) + ")"));
+        }
         Keep(node, static_cast<int>(i), std::move(value));
-      }
-      if (most_computed_ < 0) {
-        return InvalidArgument("node " + Printable(node.name()) + " (" + Printable(node.op_type()) +
-                               "): the model computes too many constants");
       }
       return OkStatus();
     }
@@ -554,7 +574,7 @@ class OnnxImporter {
         layer.add_inputs(names_by_node_[node.inputs[k]]);
       }
       before = name;
-      AddTensors(node, name, &layer, imported);
+      KUMO_RETURN_IF_ERROR(AddTensors(node, name, &layer, imported).WithContext("layer " + name));
       if (!trained_[i] && !node.tensors.empty() && layer.tensors_of().empty()) {
         layer.set_trainable(false);
         untrained += (untrained.empty() ? "" : ", ") + name;
@@ -570,9 +590,9 @@ class OnnxImporter {
   }
 
   // Its tensors, or, if an earlier layer has read the same ones of the file, that layer's.
-  void AddTensors(const ImportNode& node, const std::string& name, model::Layer* layer,
-                  ImportedModel* imported) {
-    if (node.tensors.empty()) return;
+  Status AddTensors(const ImportNode& node, const std::string& name, model::Layer* layer,
+                    ImportedModel* imported) {
+    if (node.tensors.empty()) return OkStatus();
     TensorsKey key;
     for (const ImportTensor& tensor : node.tensors) {
       const std::string& in_file = tensor.elements.name;
@@ -581,12 +601,14 @@ class OnnxImporter {
     const auto [owner, is_new] = owners_.try_emplace(key, Owner{name, &node});
     if (!is_new && !IsUntrained(node) && HasEqualTensors(*owner->second.node, node)) {
       layer->set_tensors_of(owner->second.name);
-      return;
+      return OkStatus();
     }
     for (const ImportTensor& tensor : node.tensors) {
+      KUMO_RETURN_IF_ERROR(graph_.Count(tensor.elements.size()));
       imported->tensors.push_back(
           {{name + "." + tensor.name, tensor.elements.dims}, *tensor.elements.floats});
     }
+    return OkStatus();
   }
 
   // Exporters write equal tensors once, such as the ones and zeros of all new normalisations: these
@@ -677,7 +699,6 @@ class OnnxImporter {
   LayerNames names_;
   int64_t opset_ = 0;
   int64_t static_batch_ = 0;
-  int64_t most_computed_ = 4 * kMostComputed;  // elements of constants
   ImportGraph graph_;
   std::map<std::string, OnnxOperand> values_;  // by name
   std::vector<ModelInput> inputs_;

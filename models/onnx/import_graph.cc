@@ -18,6 +18,16 @@ std::string ShapeTextOf(const OnnxConstant& constant) {
 
 }  // namespace
 
+Status ImportGraph::Count(int64_t elements) {
+  if (elements > computable_) {
+    return InvalidArgument(
+        "the model computes too many constants from the file's; export its weights as the layers "
+        "read them");
+  }
+  computable_ -= elements;
+  return OkStatus();
+}
+
 OnnxOperand ImportGraph::AddInput(int input, const std::vector<int64_t>& extents, bool integers) {
   ImportNode node;
   node.shape = Shape(extents);

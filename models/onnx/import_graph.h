@@ -135,6 +135,12 @@ class ImportGraph {
   // The number of a constant of one number; none for other operands.
   static std::optional<double> ScalarOf(const OnnxOperand& operand);
 
+  // Memory is a multiple of the file's: so many more elements may be computed.
+  void Allow(int64_t elements) { computable_ += elements; }
+  // InvalidArgument if so many elements more are too many; then none are counted. Called before
+  // memory for them is taken.
+  Status Count(int64_t elements);
+
  private:
   // node, extents, strides, offset
   using Place = std::tuple<int, std::vector<int64_t>, std::vector<int64_t>, int64_t>;
@@ -142,7 +148,8 @@ class ImportGraph {
   Result<int> Reshaped(int node, const std::vector<int64_t>& extents, const onnx::NodeProto* from);
   Result<int> Gathered(const OnnxOperand& operand);
 
-  std::deque<ImportNode> nodes_;  // references stay
+  std::deque<ImportNode> nodes_;            // references stay
+  int64_t computable_ = 4 * kMostComputed;  // elements of constants
   std::map<Place, int> gathered_;
 };
 

@@ -59,12 +59,14 @@ OnnxReading Connected(const OnnxCall& call, const OnnxOperand& array, int axis, 
   return Read(call.graph.OutputWithChannels(node, array, axis));
 }
 
-OnnxConstant Transposed(const OnnxConstant& matrix) {
+Result<OnnxConstant> Transposed(const OnnxConstant& matrix, ImportGraph* graph) {
+  KUMO_RETURN_IF_ERROR(graph->Count(matrix.size()));
   return matrix.Taken(StridedView::Of(matrix.dims).Permuted({1, 0}));
 }
 
-OnnxConstant Multiplied(const OnnxConstant& constant, float factor) {
+Result<OnnxConstant> Multiplied(const OnnxConstant& constant, float factor, ImportGraph* graph) {
   if (factor == 1) return constant;
+  KUMO_RETURN_IF_ERROR(graph->Count(constant.size()));
   std::vector<float> elements = *constant.floats;
   for (float& element : elements) element *= factor;
   return OnnxConstant::OfFloats(constant.dims, std::move(elements));
@@ -80,16 +82,20 @@ OnnxReading ReadGemm(const OnnxCall& call) {
   if (array.view.rank() != 1 || call.Int("transA", 0) != 0) {
     return InvalidArgument("its first operand must be batch x inputs");
   }
-  OnnxConstant weight = Multiplied(call.constant(1), call.Float("alpha", 1));
-  if (call.Int("transB", 0) == 0) weight = Transposed(weight);
+  KUMO_ASSIGN_OR_RETURN(OnnxConstant weight,
+                        Multiplied(call.constant(1), call.Float("alpha", 1), &call.graph));
+  if (call.Int("transB", 0) == 0) {
+    KUMO_ASSIGN_OR_RETURN(weight, Transposed(weight, &call.graph));
+  }
   if (weight.dims[1] != array.view.extents[0])
     return InvalidArgument("its matrix has another size");
   std::optional<OnnxConstant> bias;
   if (call.inputs.size() > 2 && !call.IsConstant(2) && call.inputs[2].is_array()) return NotRead();
   if (call.IsConstant(2)) {
     if (!call.constant(2).is_float()) return NotRead();
-    bias = Multiplied(call.constant(2), call.Float("beta", 1));
+    KUMO_ASSIGN_OR_RETURN(bias, Multiplied(call.constant(2), call.Float("beta", 1), &call.graph));
     if (bias->size() == 1 && weight.dims[0] > 1) {
+      KUMO_RETURN_IF_ERROR(call.graph.Count(weight.dims[0]));
       bias = OnnxConstant::OfFloats(
           {weight.dims[0]},
           std::vector<float>(static_cast<size_t>(weight.dims[0]), (*bias->floats)[0]));
@@ -104,7 +110,8 @@ OnnxReading ReadMatrixProduct(const OnnxCall& call) {
     const OnnxOperand& array = call.inputs[0];
     const int axis = array.view.rank() - 1;
     if (axis < 0 || array.view.extents[axis] != call.constant(1).dims[0]) return NotRead();
-    return Connected(call, array, axis, Transposed(call.constant(1)), std::nullopt);
+    KUMO_ASSIGN_OR_RETURN(OnnxConstant weight, Transposed(call.constant(1), &call.graph));
+    return Connected(call, array, axis, std::move(weight), std::nullopt);
   }
   if (call.IsConstant(0) && call.IsArray(1) && IsMatrix(call.constant(0))) {
     const OnnxOperand& array = call.inputs[1];

@@ -59,20 +59,22 @@ OnnxReading ReadGroups(const OnnxCall& call) {
   const int64_t groups = call.Int("num_groups", 1);
   const int64_t channels = array.view.extents[0];
   if (groups < 1 || channels % groups != 0) return InvalidArgument("num_groups is out of range");
-  const auto of_channels = [&](const OnnxConstant& numbers) {
-    if (!numbers.is_float() || numbers.size() != groups) return numbers;
+  const auto of_channels = [&](const OnnxConstant& numbers) -> Result<OnnxConstant> {
+    if (!numbers.is_float() || numbers.size() != groups || groups == channels) return numbers;
+    KUMO_RETURN_IF_ERROR(call.graph.Count(channels));
     std::vector<float> all;
     for (int64_t i = 0; i < channels; ++i) all.push_back((*numbers.floats)[i * groups / channels]);
     OnnxConstant constant = OnnxConstant::OfFloats({channels}, std::move(all));
     constant.name = numbers.name;
     return constant;
   };
+  KUMO_ASSIGN_OR_RETURN(OnnxConstant scale, of_channels(call.constant(1)));
+  KUMO_ASSIGN_OR_RETURN(OnnxConstant shift, of_channels(call.constant(2)));
   KUMO_ASSIGN_OR_RETURN(const int input, call.graph.WithChannels(array, 0));
   KUMO_ASSIGN_OR_RETURN(
-      const int node, call.graph.AddLayer(GroupLayer(groups, call.Float("epsilon", 1e-5f)), {input},
-                                          {{"scale", of_channels(call.constant(1))},
-                                           {"shift", of_channels(call.constant(2))}},
-                                          &call.node));
+      const int node,
+      call.graph.AddLayer(GroupLayer(groups, call.Float("epsilon", 1e-5f)), {input},
+                          {{"scale", std::move(scale)}, {"shift", std::move(shift)}}, &call.node));
   return Read(call.graph.OutputWithChannels(node, array, 0));
 }
 
@@ -113,6 +115,7 @@ OnnxReading ReadGroupScale(const OnnxCall& call) {
   const auto scale = AlongAxis(operands->constant, operands->array.view, 0);
   const int64_t channels = operands->array.view.extents[0];
   if (!scale || channels % node->layer.group_normalisation().groups() != 0) return NotRead();
+  KUMO_RETURN_IF_ERROR(call.graph.Count(channels));
   OnnxConstant shift =
       OnnxConstant::OfFloats({channels}, std::vector<float>(static_cast<size_t>(channels)));
   return WithChannelTensors(call, operands->array, *node,

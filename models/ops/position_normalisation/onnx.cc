@@ -32,6 +32,7 @@ OnnxReading LayerOver(const OnnxCall& call, const OnnxOperand& array, int axis, 
   if (shift) tensors.push_back({"shift", *shift});
   if (axis == 0) {
     if (!shift) {
+      KUMO_RETURN_IF_ERROR(call.graph.Count(scale.size()));
       OnnxConstant zeros = OnnxConstant::OfFloats(
           {scale.size()}, std::vector<float>(static_cast<size_t>(scale.size())));
       tensors.push_back({"shift", std::move(zeros)});

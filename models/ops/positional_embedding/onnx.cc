@@ -41,6 +41,7 @@ OnnxReading ReadPositional(const OnnxCall& call) {
   StridedView rows = elements;  // positions x channels
   if (rows.rank() == 1) rows = *rows.Reshaped({rows.extents[0], 1});
   rows = rows.Permuted({1, 0});
+  KUMO_RETURN_IF_ERROR(call.graph.Count(rows.size()));
   model::Layer layer;
   layer.mutable_positional_embedding();
   KUMO_ASSIGN_OR_RETURN(

@@ -443,6 +443,103 @@ TEST(FromOnnx, LayersOfOtherNumbersOfTensorsShareNone) {
   EXPECT_EQ(returned->graph.tensors().size(), 2 + 1 + 1);
 }
 
+// Extent `axis` of the first input's sample.
+void SetExtent(int axis, int64_t extent, onnx::ModelProto* model) {
+  model->mutable_graph()
+      ->mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(axis + 1)
+      ->set_dim_value(extent);
+}
+
+// Numbers of one group stand for as many channels as the input declares.
+TEST(FromOnnx, ANormalisationDoesNotGrowWithTheDeclaredInput) {
+  onnx::ModelProto model = ModelOf(R"(
+    initializer { name: "one" dims: 1 data_type: 1 float_data: 1 }
+    node { name: "norm" op_type: "GroupNormalization" input: "x" input: "one" input: "one"
+           output: "y" })");
+  SetExtent(0, 1 << 10, &model);
+  EXPECT_EQ(RefusalOf(model), "");
+  SetExtent(0, 1 << 25, &model);
+  SetExtent(1, 1, &model);
+  SetExtent(2, 1, &model);
+  EXPECT_THAT(RefusalOf(model), HasSubstr("node norm (GroupNormalization, 33554432x1x1) has no "
+                                          "counterpart: the model computes too many constants"));
+}
+
+// A chain of layers that all read the file's one matrix or vector, of so many numbers, by an op
+// with `operands` of it behind the chain.
+std::string RefusalOfChain(const std::string& op, const std::vector<std::string>& operands,
+                           int nodes) {
+  constexpr int64_t kNumbers = 1 << 10;
+  onnx::ModelProto model = ModelOf("");
+  onnx::GraphProto& graph = *model.mutable_graph();
+  SetExtent(0, kNumbers, &model);
+  graph.mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim()
+      ->DeleteSubrange(2, 2);
+  onnx::TensorProto& matrix = *graph.mutable_initializer(0);
+  matrix.set_dims(0, kNumbers);
+  matrix.set_dims(1, kNumbers);
+  matrix.set_raw_data(std::string(kNumbers * kNumbers * sizeof(float), 'A'));
+  std::string from = "x";
+  for (int i = 0; i < nodes; ++i) {
+    onnx::NodeProto& node = *graph.add_node();
+    node.set_name("node" + std::to_string(i));
+    node.set_op_type(op);
+    node.add_input(from);
+    for (const std::string& operand : operands) node.add_input(operand);
+    from = i + 1 == nodes ? "y" : "a" + std::to_string(i);
+    node.add_output(from);
+  }
+  return RefusalOf(model);
+}
+
+TEST(FromOnnx, CopiesOfOneTensorAreBounded) {
+  EXPECT_EQ(RefusalOfChain("Gemm", {"w"}, 10), "");
+  EXPECT_THAT(RefusalOfChain("Gemm", {"w"}, 60),
+              HasSubstr("the model computes too many constants"));
+  EXPECT_THAT(RefusalOfChain("MatMul", {"w"}, 60),
+              HasSubstr("the model computes too many constants"));
+}
+
+TEST(FromOnnx, ARangeOfAFileThatManyTensorsNameCounts) {
+  constexpr int64_t kBytes = 4 << 20;
+  const auto refusal = [](int tensors, bool one_range) {
+    onnx::ModelProto model =
+        ModelOf(R"(node { op_type: "Relu" input: "x" output: "a" } )" + std::string(kHead));
+    for (int i = 0; i < tensors; ++i) {
+      onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
+      tensor.set_name("t" + std::to_string(i));
+      tensor.set_data_type(onnx::TensorProto::FLOAT);
+      tensor.add_dims(kBytes / 4);
+      tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+      const auto add = [&tensor](const char* key, const std::string& value) {
+        tensor.add_external_data()->set_key(key);
+        tensor.mutable_external_data()->rbegin()->set_value(value);
+      };
+      add("location", "weights");
+      // Ranges that overlap, or those that do not.
+      add("offset", std::to_string(one_range ? i : i * kBytes));
+      add("length", std::to_string(kBytes));
+    }
+    std::vector<std::string> gaps;
+    const auto read = [](const std::string&, int64_t, int64_t length) -> Result<std::string> {
+      return std::string(length, 'A');
+    };
+    return FromOnnx(model, {}, read, &gaps).status().message();
+  };
+  EXPECT_EQ(refusal(20, false), "");
+  EXPECT_EQ(refusal(4, true), "");
+  EXPECT_THAT(refusal(20, true), HasSubstr("tensor t"));
+  EXPECT_THAT(refusal(20, true), HasSubstr("the model computes too many constants"));
+}
+
 // Networks of many kinds of layers, which tests damage.
 std::vector<onnx::ModelProto> ModelsToDamage() {
   Rng rng(5, RngPurpose::kTest);
