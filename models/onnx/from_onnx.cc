@@ -39,30 +39,57 @@ const std::multimap<std::string, const OnnxReader*>& Readers() {
   return readers;
 }
 
-// A linear function of a whole input with constants, such as the normalisation of pixels.
-std::optional<OnnxOperand> FormulaOf(const OnnxCall& call) {
-  const std::string& op = call.node.op_type();
-  const bool linear = op == "Add" || op == "Sub" || op == "Mul" || op == "Div";
-  const auto operands = call.OneConstant();
-  if (!linear || !operands || !operands->constant.is_float()) return std::nullopt;
-  const OnnxConstant& constant = operands->constant;
-  const bool constant_first = call.IsConstant(0);
-  if (constant_first && (op == "Sub" || op == "Div")) return std::nullopt;
-  const int rank = operands->array.view.rank();
-  const auto dims = SampleDims(constant, rank);
-  if (!dims || rank == 0 || constant.size() == 0) return std::nullopt;
-  InputFormula formula = {0, {1}, {0}};
-  const bool factor = op == "Mul" || op == "Div";
-  std::vector<double> numbers;
-  const bool of_channels = constant.size() == 1 || AlongAxis(constant, operands->array.view, 0);
-  if (!of_channels && (factor || *dims != operands->array.view.extents)) return std::nullopt;
-  formula.of_image = !of_channels;
-  for (int64_t i = 0; of_channels && i < constant.size(); ++i) {
-    const double number = constant.at(i);
-    if (!std::isfinite(number) || (op == "Div" && number == 0)) return std::nullopt;
-    numbers.push_back(op == "Div" ? 1 / number : op == "Sub" ? -number : number);
+bool IsLinear(const std::string& op) {
+  return op == "Add" || op == "Sub" || op == "Mul" || op == "Div";
+}
+
+// The number of all elements of an array, or one of each of its channels, which are its first axis,
+// that a constant gives; none if it gives others.
+std::vector<double> NumbersByChannel(const OnnxConstant& constant, const StridedView& view) {
+  const int64_t channels = constant.size() == 1 ? 1 : view.extents[0];
+  int64_t each = 1;  // elements of the constant, all of one number
+  if (constant.size() != 1 && !AlongAxis(constant, view, 0)) {
+    if (SampleDims(constant, view.rank()) != view.extents) return {};
+    each = view.size() / channels;
   }
-  if (of_channels) (factor ? formula.factors : formula.terms) = numbers;
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < constant.size(); ++i) {
+    if (i % each == 0) numbers.push_back(constant.at(i));
+    if (constant.at(i) != numbers.back()) return {};
+  }
+  return numbers;
+}
+
+// A linear function of a whole input with constants, such as the normalisation of pixels: by one
+// number or one of each channel, or a subtraction of an image from a picture.
+Result<std::optional<OnnxOperand>> FormulaOf(const OnnxCall& call) {
+  const std::optional<OnnxOperand> none;
+  const std::string& op = call.node.op_type();
+  const auto operands = call.OneConstant();
+  if (!IsLinear(op) || !operands || !operands->constant.is_float()) return none;
+  const OnnxConstant& constant = operands->constant;
+  if (call.IsConstant(0) && (op == "Sub" || op == "Div")) return none;
+  const StridedView& view = operands->array.view;
+  const auto dims = SampleDims(constant, view.rank());
+  if (!dims || view.rank() == 0 || constant.size() == 0) return none;
+  if (!call.graph.IsOfInput(operands->array)) return none;
+  const Shape& shape = call.graph.node(operands->array.node).shape;
+  if (constant.size() != 1 && view.extents[0] != shape.channels()) return none;
+  KUMO_RETURN_IF_ERROR(call.graph.Count(8 * shape.channels()));
+  InputFormula formula = {0, {1}, {0}};
+  std::vector<double> numbers = NumbersByChannel(constant, view);
+  if (numbers.empty()) {
+    const bool is_picture = shape.rank() == 3 && view.extents == shape.extents();
+    if (op != "Sub" || !is_picture || *dims != view.extents) return none;
+    formula.of_image = true;
+    return call.graph.AddFormula(operands->array, formula, &call.node);
+  }
+  for (double& number : numbers) {
+    if (!std::isfinite(number) || (op == "Div" && number == 0)) return none;
+    if (op == "Div") number = 1 / number;
+    if (op == "Sub") number = -number;
+  }
+  (op == "Mul" || op == "Div" ? formula.factors : formula.terms) = std::move(numbers);
   return call.graph.AddFormula(operands->array, formula, &call.node);
 }
 
@@ -89,7 +116,13 @@ constexpr Advice kAdvice[] = {
     {"ReduceMax", "use max pooling or the mean in its place"},
 };
 
-std::string AdviceFor(const std::string& op) {
+std::string AdviceFor(const std::string& op, const std::vector<OnnxOperand>& operands = {}) {
+  const bool with_constant = std::ranges::any_of(
+      operands, [](const OnnxOperand& operand) { return operand.constant.has_value(); });
+  if (IsLinear(op) && with_constant) {
+    return "only an input of the model is scaled or shifted by constants, by one number or by one "
+           "of each channel; merge the constant into the weights of the layer before or behind it";
+  }
   for (const Advice& one : kAdvice) {
     if (op == one.op) return one.advice;
   }
@@ -284,8 +317,10 @@ class OnnxImporter {
       return OkStatus();
     }
     if (node.op_type() == "Cast" && call.IsArray(0)) return KeepCast(call);
-    if (auto formula = FormulaOf(call)) {
-      Keep(node, 0, *std::move(formula));
+    Result<std::optional<OnnxOperand>> formula = FormulaOf(call);
+    if (!formula.ok()) return Leave(call, ExtentsOf(call), formula.status().message());
+    if (*formula) {
+      Keep(node, 0, **std::move(formula));
       return OkStatus();
     }
     const auto [first, last] = Readers().equal_range(node.op_type());
@@ -302,7 +337,7 @@ class OnnxImporter {
       Keep(node, 0, graph_.AddElementwiseOp(&node, call.inputs));
       return OkStatus();
     }
-    return Leave(call, ExtentsOf(call), AdviceFor(node.op_type()));
+    return Leave(call, ExtentsOf(call), AdviceFor(node.op_type(), call.inputs));
   }
 
   // Keeps a node as an op without a counterpart.
@@ -435,6 +470,32 @@ class OnnxImporter {
       if (!used_[i] || node.formula) continue;
       for (const int input : node.inputs) read_[input] = true;
     }
+    PlaceFormulas();
+  }
+
+  // Leaves to the data a formula that is all that is read of the only pictures: data.scale,
+  // data.mean and data.std are of all pictures and of no other numbers. Other formulas become
+  // layers.
+  void PlaceFormulas() {
+    std::map<int, std::vector<int>> formulas;  // that are read, by input
+    for (size_t i = 0; i < used_.size(); ++i) {
+      const ImportNode& node = graph_.node(static_cast<int>(i));
+      if (node.formula && read_[i]) formulas[node.formula->input].push_back(static_cast<int>(i));
+    }
+    std::vector<int> pictures;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const bool floats = !graph_.node(static_cast<int>(i)).integers;
+      if (floats && inputs_[i].extents.size() == 3) pictures.push_back(static_cast<int>(i));
+    }
+    for (const auto& [input, nodes] : formulas) {
+      if (pictures == std::vector<int>{input} && nodes.size() == 1 && !read_[input]) continue;
+      for (const int node : nodes) {
+        if (graph_.node(node).formula->of_image) continue;
+        graph_.MakeNormalisation(node);
+        normalisations_.insert(node);
+      }
+      read_[input] = true;
+    }
   }
 
   std::vector<bool> NeededFor(std::vector<int> waiting) const {
@@ -471,7 +532,8 @@ class OnnxImporter {
       if (!used_[i] || !node.is_op()) continue;
       const auto is_known = [this](const OnnxOperand& operand) { return graph_.known(operand); };
       if (node.problem.empty() && !std::ranges::all_of(node.operands, is_known)) continue;
-      const std::string why = node.problem.empty() ? AdviceFor(node.from->op_type()) : node.problem;
+      const std::string why =
+          node.problem.empty() ? AdviceFor(node.from->op_type(), node.operands) : node.problem;
       gaps.push_back(Described(node) + " has no counterpart: " + why);
     }
     return gaps;
@@ -522,31 +584,38 @@ class OnnxImporter {
     return OkStatus();
   }
 
-  // The input stands for the only function of it that is used.
-  Status ReplaceFormula(int i, ImportedModel* imported) {
-    const InputFormula& formula = *graph_.node(i).formula;
-    const auto [before, is_new] = formulas_.try_emplace(formula.input, i);
-    names_by_node_[i] = names_by_node_[formula.input];
-    if (!is_new || read_[formula.input]) {
-      return FailedPrecondition(Described(graph_.node(i)) +
-                                " has no counterpart: the input is used in several ways; let the "
-                                "data have all of them");
-    }
+  // "(pixels - (0.5)) / (2)"
+  std::string TextOf(const InputFormula& formula) const {
     std::vector<double> means, deviations;
     const size_t channels = std::max(formula.factors.size(), formula.terms.size());
     for (size_t c = 0; c < channels; ++c) {
       const double factor = formula.factors[formula.factors.size() == 1 ? 0 : c];
       const double term = formula.terms[formula.terms.size() == 1 ? 0 : c];
-      if (factor == 0) return FailedPrecondition("the input is multiplied by 0");
       means.push_back(0.0 - term / factor);  // not -0
       deviations.push_back(1 / factor);
     }
     const std::string mean = formula.of_image ? "MEAN IMAGE" : ListOf(means);
-    imported->notes.push_back(
-        "the model computes (" + Printable(inputs_[formula.input].name) + " - (" + mean + ")) / (" +
-        ListOf(deviations) +
-        ") first, which Kumo leaves to the data: set data.scale, data.mean and data.std" +
-        (formula.of_image ? ", or data.subtract_mean," : "") + " for that");
+    return "(" + Printable(inputs_[formula.input].name) + " - (" + mean + ")) / (" +
+           ListOf(deviations) + ")";
+  }
+
+  // The input stands for the only function of it that is used.
+  Status ReplaceFormula(int i, ImportedModel* imported) {
+    const InputFormula& formula = *graph_.node(i).formula;
+    names_by_node_[i] = names_by_node_[formula.input];
+    if (read_[formula.input]) {
+      return FailedPrecondition(Described(graph_.node(i)) +
+                                " has no counterpart: the model subtracts an image, which only "
+                                "data.subtract_mean does, but it reads the input in other ways, "
+                                "too, or other pictures; subtract the image from the samples");
+    }
+    if (std::ranges::count(formula.factors, 0) > 0) {
+      return FailedPrecondition("the input is multiplied by 0");
+    }
+    imported->notes.push_back("the model computes " + TextOf(formula) +
+                              " first, which Kumo leaves to the data: set data.scale, data.mean "
+                              "and data.std" +
+                              (formula.of_image ? ", or data.subtract_mean," : "") + " for that");
     return OkStatus();
   }
 
@@ -574,6 +643,11 @@ class OnnxImporter {
         layer.add_inputs(names_by_node_[node.inputs[k]]);
       }
       before = name;
+      if (normalisations_.contains(static_cast<int>(i))) {
+        imported->notes.push_back("the model normalises its input " +
+                                  Printable(inputs_[node.inputs[0]].name) + "; layer " + name +
+                                  " does that, and is frozen");
+      }
       KUMO_RETURN_IF_ERROR(AddTensors(node, name, &layer, imported).WithContext("layer " + name));
       if (!trained_[i] && !node.tensors.empty() && layer.tensors_of().empty()) {
         layer.set_trainable(false);
@@ -707,7 +781,7 @@ class OnnxImporter {
   std::vector<bool> used_, read_, trained_;  // nodes
   std::set<std::string> input_names_;
   std::map<int, std::string> names_by_node_;
-  std::map<int, int> formulas_;  // that stand for an input, by input
+  std::set<int> normalisations_;  // layers that stand for formulas
   std::map<TensorsKey, Owner> owners_;
 };
 

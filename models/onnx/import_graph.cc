@@ -5,6 +5,7 @@
 
 #include <glog/logging.h>
 
+#include "models/onnx/readers.h"
 #include "models/ops/layer.h"
 
 namespace kumo {
@@ -48,18 +49,27 @@ Status ImportGraph::SetVocabulary(int node, int64_t vocabulary) {
   return OkStatus();
 }
 
+bool ImportGraph::IsOfInput(const OnnxOperand& operand) const {
+  const ImportNode& of = nodes_[operand.node];
+  if ((of.input < 0 && !of.formula) || of.integers) return false;
+  return operand.view.IsInOrder() && operand.view.size() == of.shape.size();
+}
+
 std::optional<OnnxOperand> ImportGraph::AddFormula(const OnnxOperand& operand,
                                                    const InputFormula& formula,
                                                    const onnx::NodeProto* from) {
+  CHECK(IsOfInput(operand));
   const ImportNode& of = nodes_[operand.node];
-  if ((of.input < 0 && !of.formula) || of.integers) return std::nullopt;
-  if (!operand.view.IsInOrder() || operand.view.size() != of.shape.size()) return std::nullopt;
   InputFormula sum = formula;
   sum.input = of.formula ? of.formula->input : operand.node;
   if (of.formula) {
     const InputFormula& before = *of.formula;
     const size_t channels = std::max(
         {before.factors.size(), formula.factors.size(), before.terms.size(), formula.terms.size()});
+    for (const auto* const numbers :
+         {&before.factors, &before.terms, &formula.factors, &formula.terms}) {
+      if (numbers->size() != 1 && numbers->size() != channels) return std::nullopt;
+    }
     const auto at = [](const std::vector<double>& numbers, size_t i) {
       return numbers[numbers.size() == 1 ? 0 : i];
     };
@@ -78,6 +88,32 @@ std::optional<OnnxOperand> ImportGraph::AddFormula(const OnnxOperand& operand,
   node.formula = std::move(sum);
   nodes_.push_back(std::move(node));
   return OutputLike(static_cast<int>(nodes_.size()) - 1, operand);
+}
+
+void ImportGraph::MakeNormalisation(int node) {
+  ImportNode& of = nodes_[node];
+  CHECK(of.formula && !of.formula->of_image);
+  const InputFormula formula = *std::exchange(of.formula, std::nullopt);
+  const auto channels = static_cast<size_t>(of.shape.channels());
+  std::vector<float> scale(channels), shift(channels), mean(channels), variance(channels, 1.0f);
+  for (size_t c = 0; c < channels; ++c) {
+    const double factor = formula.factors[formula.factors.size() == 1 ? 0 : c];
+    const double term = formula.terms[formula.terms.size() == 1 ? 0 : c];
+    scale[c] = static_cast<float>(factor);
+    // As a difference, which is exact if the input is near the mean.
+    (factor == 0 ? shift[c] : mean[c]) = static_cast<float>(factor == 0 ? term : -term / factor);
+  }
+  of.inputs = {formula.input};
+  of.layer.mutable_batch_normalisation()->set_epsilon(EpsilonField(0));
+  of.layer.set_trainable(false);
+  const auto add = [&of](const char* name, std::vector<float> elements) {
+    const int64_t size = std::ssize(elements);
+    of.tensors.push_back({name, OnnxConstant::OfFloats({size}, std::move(elements))});
+  };
+  add("scale", std::move(scale));
+  add("shift", std::move(shift));
+  add("running_mean", std::move(mean));
+  add("running_variance", std::move(variance));
 }
 
 Result<int> ImportGraph::AddLayer(model::Layer layer, std::vector<int> inputs,

@@ -86,9 +86,16 @@ class ImportGraph {
   OnnxOperand AddInput(int input, const std::vector<int64_t>& extents, bool integers);
   // Fixes the vocabulary of an input of integers. InvalidArgument if it has another one.
   Status SetVocabulary(int node, int64_t vocabulary);
-  // The formula on top of those before it; false if `operand` is no whole input.
+  // Whether the operand is all of an input of floats, or of a formula of one, in its order.
+  bool IsOfInput(const OnnxOperand& operand) const;
+  // The formula on top of those before it, of an operand for which IsOfInput() is true. Its numbers
+  // are one for all channels, or of each; none if a formula before it has others.
   std::optional<OnnxOperand> AddFormula(const OnnxOperand& operand, const InputFormula& formula,
                                         const onnx::NodeProto* from);
+
+  // Makes a formula without an image a layer of its input: a batch normalisation that is not
+  // trained.
+  void MakeNormalisation(int node);
 
   // A layer with these inputs, as models/ops/OP/plan.cc plans it; its node. layer has its kind and
   // settings. InvalidArgument if the layer cannot be, or if it has other tensors.

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -538,6 +539,120 @@ TEST(FromOnnx, ARangeOfAFileThatManyTensorsNameCounts) {
   EXPECT_EQ(refusal(4, true), "");
   EXPECT_THAT(refusal(20, true), HasSubstr("tensor t"));
   EXPECT_THAT(refusal(20, true), HasSubstr("the model computes too many constants"));
+}
+
+// The scores of a model whose text is `nodes` behind an input "x" of a sample of these extents,
+// of batch 2 and with inputs 1, 2, 3 and so on; "w" is a matrix of ones with 5 rows.
+struct Scored {
+  Returned returned;
+  std::vector<float> inputs, scores;  // of one sample
+};
+Scored ScoresOf(const std::vector<int64_t>& extents, const std::string& nodes) {
+  onnx::ModelProto model = ModelOf(nodes + R"( node { op_type: "Flatten" input: "a" output: "f" }
+    node { op_type: "Gemm" input: "f" input: "w" output: "y"
+           attribute { name: "transB" type: INT i: 1 } })");
+  auto& dims = *model.mutable_graph()
+                    ->mutable_input(0)
+                    ->mutable_type()
+                    ->mutable_tensor_type()
+                    ->mutable_shape()
+                    ->mutable_dim();
+  dims.DeleteSubrange(1, 3);
+  int64_t size = 1;
+  for (const int64_t extent : extents) {
+    dims.Add()->set_dim_value(extent);
+    size *= extent;
+  }
+  onnx::TensorProto& matrix = *model.mutable_graph()->mutable_initializer(0);
+  matrix.set_dims(1, size);
+  const std::vector<float> ones(5 * size, 1);
+  matrix.set_raw_data(ones.data(), ones.size() * sizeof(float));
+  auto returned = Reread(model);
+  EXPECT_TRUE(returned.ok()) << returned.status().message();
+  if (!returned.ok()) return {};
+  Scored scored = {*std::move(returned), std::vector<float>(size), {}};
+  std::iota(scored.inputs.begin(), scored.inputs.end(), 1.0f);
+  scored.scores = OutputOf(scored.returned.graph, scored.returned.tensors, scored.inputs, 1);
+  return scored;
+}
+
+TEST(FromOnnx, ANormalisationOfChannelsIsNoneOfAFlatPicture) {
+  EXPECT_THAT(RefusalOf(ModelOf(R"(
+      initializer { name: "mean" dims: 2 dims: 1 dims: 1 data_type: 1 float_data: [1, 2] }
+      initializer { name: "more" dims: 24 data_type: 1 raw_data: ")" +
+                                std::string(24 * 4, 'A') + R"(" }
+      node { op_type: "Sub" input: "x" input: "mean" output: "d" }
+      node { op_type: "Flatten" input: "d" output: "e" }
+      node { name: "mul" op_type: "Mul" input: "e" input: "more" output: "a" } )" +
+                                std::string(kHead))),
+              HasSubstr("node mul (Mul, 24) has no counterpart: only an input of the model is "
+                        "scaled or shifted by constants"));
+}
+
+constexpr char kNormalisation[] = R"(
+  initializer { name: "mean" dims: 4 data_type: 1 float_data: [1, 2, 3, 5] }
+  initializer { name: "std" dims: 4 data_type: 1 float_data: [1, 2, 4, 0.5] }
+  node { op_type: "Sub" input: "x" input: "mean" output: "d" }
+  node { op_type: "Div" input: "d" input: "std" output: "a" })";
+
+TEST(FromOnnx, ANormalisationOfNumbersIsALayer) {
+  const Scored scored = ScoresOf({4}, kNormalisation);
+  EXPECT_THAT(scored.scores, testing::Each(testing::FloatNear(-2.0f, 1e-6f)));
+  EXPECT_THAT(LayersOf(scored.returned.graph),
+              testing::Contains(HasSubstr("batch_normalisation batch_normalisation <- input")));
+  EXPECT_THAT(scored.returned.model.notes,
+              testing::Contains(HasSubstr("normalises its input x; layer "
+                                          "batch_normalisation does that, and is frozen")));
+  EXPECT_THAT(scored.returned.model.notes, testing::Not(testing::Contains(HasSubstr("set data."))));
+  EXPECT_FALSE(scored.returned.model.network.layers(0).trainable());
+}
+
+TEST(FromOnnx, PlacesOfASequenceAreALayer) {
+  const Scored scored = ScoresOf({2, 3}, R"(
+      initializer { name: "places" dims: 1 dims: 2 dims: 3 data_type: 1
+                    float_data: [1, 2, 3, 4, 5, 7] }
+      node { op_type: "Add" input: "x" input: "places" output: "a" })");
+  EXPECT_THAT(scored.scores, testing::Each(testing::FloatNear(21.0f + 22.0f, 1e-5f)));
+  EXPECT_THAT(LayersOf(scored.returned.graph),
+              testing::Contains(HasSubstr(" positional_embedding <- input")));
+}
+
+constexpr char kNormalisedPicture[] = R"(
+  initializer { name: "mean" dims: 2 dims: 1 dims: 1 data_type: 1 float_data: [1, 2] }
+  initializer { name: "std" data_type: 1 float_data: 2 }
+  node { op_type: "Sub" input: "x" input: "mean" output: "d" }
+  node { op_type: "Div" input: "d" input: "std" output: "n" })";
+
+TEST(FromOnnx, APictureThatIsReadInOtherWaysTooIsNormalisedByALayer) {
+  const Scored alone = ScoresOf({2, 1, 2}, kNormalisedPicture + std::string(R"(
+      node { op_type: "Relu" input: "n" output: "a" })"));
+  EXPECT_THAT(alone.returned.model.notes, testing::Contains(HasSubstr("(x - (1, 2)) / (2, 2)")));
+  const Scored both = ScoresOf({2, 1, 2}, kNormalisedPicture + std::string(R"(
+      node { op_type: "Add" input: "n" input: "x" output: "a" })"));
+  EXPECT_THAT(both.scores, testing::Each(testing::FloatNear(10.0f + 2.0f, 1e-5f)));
+  EXPECT_THAT(both.returned.model.notes, testing::Not(testing::Contains(HasSubstr("set data."))));
+}
+
+TEST(FromOnnx, OnlyAnImageThatIsSubtractedFromAPictureIsAMeanImage) {
+  constexpr char kImage[] = R"(
+      initializer { name: "image" dims: 2 dims: 1 dims: 2 data_type: 1 float_data: [1, 2, 3, 4] }
+      node { name: "op" op_type: "Sub" input: "x" input: "image" output: "n" }
+      node { op_type: "Relu" input: "n" output: "a" })";
+  EXPECT_THAT(ScoresOf({2, 1, 2}, kImage).returned.model.notes,
+              testing::Contains(HasSubstr("(x - (MEAN IMAGE))")));
+  // One number of each channel is no image.
+  std::string channels = kImage;
+  channels.replace(channels.find("[1, 2, 3, 4]"), 12, "[1, 1, 3, 3]");
+  EXPECT_THAT(ScoresOf({2, 1, 2}, channels).returned.model.notes,
+              testing::Contains(HasSubstr("(x - (1, 3)) / (1, 1)")));
+  onnx::ModelProto model = ModelOf(kImage + std::string(kHead));
+  SetExtent(1, 1, &model);
+  SetExtent(2, 2, &model);
+  for (const char* const op : {"Add", "Mul", "Div"}) {
+    model.mutable_graph()->mutable_node(0)->set_op_type(op);
+    EXPECT_THAT(RefusalOf(model), HasSubstr("node op (" + std::string(op) +
+                                            ", 2x1x2) has no counterpart: only an input"));
+  }
 }
 
 // Networks of many kinds of layers, which tests damage.
