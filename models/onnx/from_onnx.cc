@@ -389,10 +389,13 @@ class OnnxImporter {
     std::string name;
     OnnxOperand scores;
     std::optional<int> classes;  // axis
+    std::string softmax;         // its op, and the output that it is
+    std::string softmax_name;
+    bool with_scores = false;  // its operand is an output, too
   };
 
   ModelOutput OutputCalled(const std::string& name, const OnnxOperand& operand) {
-    ModelOutput output = {name, operand, std::nullopt};
+    ModelOutput output = {name, operand, std::nullopt, "", "", true};
     if (!graph_.known(operand)) return output;
     for (const char* const type : {"Softmax", "LogSoftmax"}) {
       const ImportNode* const softmax = graph_.OpOf(operand, type);
@@ -403,7 +406,9 @@ class OnnxImporter {
       if (!axis) continue;
       output.scores = softmax->operands[0];
       output.classes = axis;
-      softmax_ = true;
+      output.softmax = type;
+      output.softmax_name = name;
+      output.with_scores = false;
     }
     return output;
   }
@@ -429,15 +434,41 @@ class OnnxImporter {
       const auto before = std::ranges::find_if(outputs, same);
       if (before == outputs.end()) {
         outputs.push_back(output);
-      } else if (!before->classes) {
-        before->classes = output.classes;  // scores and their probabilities
-        if (output.classes) before->scores = output.scores;
+        continue;
       }
+      const bool with_scores = before->with_scores || output.with_scores;
+      if (!before->classes && output.classes) {  // scores and their probabilities
+        const std::string name = before->name;
+        *before = output;
+        before->name = name;
+      }
+      before->with_scores = with_scores;
     }
     if (outputs.empty()) return InvalidArgument("it has no output");
+    softmax_ = outputs[0].classes.has_value();
     for (const ModelOutput& output : outputs) {
+      KUMO_RETURN_IF_ERROR(LeaveOutSoftmax(output, &output == outputs.data()));
       KUMO_ASSIGN_OR_RETURN(const int node, NodeOfOutput(output));
       outputs_.push_back(node);
+    }
+    return OkStatus();
+  }
+
+  // The network gives the operand of an output's softmax, which only the loss can compute.
+  Status LeaveOutSoftmax(const ModelOutput& output, bool is_first) {
+    if (!output.classes) return OkStatus();
+    const std::string name = "output " + Printable(output.softmax_name);
+    if (is_first && LossOf() == ImportLoss::kSoftmaxCrossEntropy) {
+      notes_.emplace_back("the softmax at the model's end is left to the loss");
+    } else if (output.with_scores) {
+      notes_.push_back(name + " is left out: it is the " + output.softmax + " of another output");
+    } else if (is_first) {
+      return FailedPrecondition(name + " is a " + output.softmax +
+                                ", which only the loss softmax_cross_entropy computes; omit "
+                                "--loss, or export the model without it");
+    } else {
+      notes_.push_back(name + " is a " + output.softmax +
+                       ", which no layer computes: the network gives what it is applied to");
     }
     return OkStatus();
   }
@@ -550,7 +581,7 @@ class OnnxImporter {
     KUMO_RETURN_IF_ERROR(AddInputs(&imported));
     KUMO_RETURN_IF_ERROR(AddLayers(&imported));
     AddLoss(&imported);
-    if (softmax_) imported.notes.emplace_back("the softmax at the model's end is left to the loss");
+    imported.notes.insert(imported.notes.end(), notes_.begin(), notes_.end());
     KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
     return CheckTensors(graph, std::move(imported));
   }
@@ -777,7 +808,8 @@ class OnnxImporter {
   std::map<std::string, OnnxOperand> values_;  // by name
   std::vector<ModelInput> inputs_;
   std::vector<int> outputs_;  // nodes
-  bool softmax_ = false;
+  bool softmax_ = false;      // of the first output
+  std::vector<std::string> notes_;
   std::vector<bool> used_, read_, trained_;  // nodes
   std::set<std::string> input_names_;
   std::map<int, std::string> names_by_node_;

@@ -655,6 +655,56 @@ TEST(FromOnnx, OnlyAnImageThatIsSubtractedFromAPictureIsAMeanImage) {
   }
 }
 
+// Scores "f" of five classes of the model's input, and other nodes behind them; outputs have the
+// names "y", if `first`, and "z".
+onnx::ModelProto ModelWithScores(const std::string& nodes, bool first) {
+  onnx::ModelProto model = ModelOf(R"(node { op_type: "Flatten" input: "x" output: "e" }
+    node { op_type: "Gemm" input: "e" input: "w" output: "f"
+           attribute { name: "transB" type: INT i: 1 } } )" +
+                                   nodes);
+  if (!first) model.mutable_graph()->clear_output();
+  model.mutable_graph()->add_output()->set_name("z");
+  return model;
+}
+
+TEST(FromOnnx, ASoftmaxIsLeftToTheLossOfTheFirstOutputOnly) {
+  const auto notes = [](const onnx::ModelProto& model, std::optional<ImportLoss> loss) {
+    ImportOptions options;
+    options.loss = loss;
+    const auto returned = Reread(model, options);
+    EXPECT_TRUE(returned.ok()) << returned.status().message();
+    std::string all;
+    for (const std::string& note :
+         returned.ok() ? returned->model.notes : std::vector<std::string>()) {
+      all += note + "\n";
+    }
+    return all;
+  };
+  constexpr char kSoftmax[] = R"(node { op_type: "Softmax" input: "f" output: "z" })";
+  const onnx::ModelProto alone = ModelWithScores(kSoftmax, false);
+  EXPECT_EQ(notes(alone, std::nullopt), "the softmax at the model's end is left to the loss\n");
+  ImportOptions squared;
+  squared.loss = ImportLoss::kMeanSquaredError;
+  EXPECT_THAT(
+      RefusalOf(alone, squared),
+      HasSubstr("output z is a Softmax, which only the loss softmax_cross_entropy computes; "
+                "omit --loss, or export the model without it"));
+  // The scores are an output, too.
+  const onnx::ModelProto both = ModelWithScores(
+      R"(node { op_type: "Identity" input: "f" output: "y" })" + std::string(kSoftmax), true);
+  EXPECT_EQ(notes(both, std::nullopt), "the softmax at the model's end is left to the loss\n");
+  EXPECT_EQ(notes(both, ImportLoss::kMeanSquaredError),
+            "output z is left out: it is the Softmax of another output\n");
+  const onnx::ModelProto second = ModelWithScores(R"(
+      node { op_type: "Relu" input: "f" output: "y" }
+      node { op_type: "LogSoftmax" input: "f" output: "z" })",
+                                                  true);
+  EXPECT_EQ(
+      notes(second, std::nullopt),
+      "output z is a LogSoftmax, which no layer computes: the network gives what it is applied "
+      "to\n");
+}
+
 // Networks of many kinds of layers, which tests damage.
 std::vector<onnx::ModelProto> ModelsToDamage() {
   Rng rng(5, RngPurpose::kTest);
