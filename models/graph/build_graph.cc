@@ -481,7 +481,7 @@ class GraphBuilder {
   }
 
   // Whether something comes of the layer: somebody reads it, and, where it has tensors, some loss
-  // trains them.
+  // trains them, by this layer or by another one that shares them.
   Status CheckUse(const model::Layer& layer) {
     if (layer.has_loss_weight() && graph_.losses.size() == 1) {
       return InvalidArgument("loss_weight: the only loss has none; set schedule.learning_rate");
@@ -491,7 +491,10 @@ class GraphBuilder {
     if (!read_.contains(output)) return InvalidArgument("no layer reads its output");
     if (trained_.empty()) FindTrained();
     const auto node = std::ranges::find(graph_.nodes, layer.name(), &Node::name);
-    if (graph_.trains(*node) && !trained_[output]) {
+    const auto trains = [&](const Node& other) {
+      return trained_[other.outputs[0]] && other.parameters == node->parameters;
+    };
+    if (graph_.trains(*node) && std::ranges::none_of(graph_.nodes, trains)) {
       return InvalidArgument("no loss trains its tensors");
     }
     return OkStatus();

@@ -104,6 +104,7 @@ Execution::Step Execution::StepOf(const Instruction& instruction, const StepPlan
 }
 
 Status Execution::MakeSteps(const StepPlan& plan) {
+  goes_back_.assign(graph_.nodes.size(), false);
   for (const Output& output : graph_.outputs) {
     outputs_.push_back(ArrayAt(plan.array_of[output.value], plan));
   }
@@ -128,16 +129,19 @@ Status Execution::MakeSteps(const StepPlan& plan) {
     } else {
       step.op = ops_[instruction.node].get();
       step.name = &graph_.nodes[instruction.node].name;
+      goes_back_[instruction.node] = true;
     }
     backward_.push_back(std::move(step));
   }
   return OkStatus();
 }
 
-// A tensor's gradient is complete when the first node that uses it has gone backward.
+// A tensor's gradient is complete when the first node that uses it, of those that go backward, has
+// done so.
 void Execution::FindStages() {
   std::vector<int> first_user(graph_.parameters.size(), -1);
   for (size_t i = graph_.nodes.size(); i-- > 0;) {
+    if (!goes_back_[i]) continue;
     for (const int parameter : graph_.nodes[i].parameters) {
       first_user[parameter] = static_cast<int>(i);
     }
@@ -156,6 +160,7 @@ void Execution::MakeAdditions() {
   additions_.resize(graph_.nodes.size());
   std::set<int> made;  // tensors that have a gradient already, on the way back
   for (size_t i = graph_.nodes.size(); i-- > 0;) {
+    if (!goes_back_[i]) continue;
     for (const int parameter : graph_.nodes[i].parameters) {
       const TensorSpec& tensor = graph_.parameters[parameter].tensor;
       if (!tensor.trained() || made.insert(parameter).second) continue;

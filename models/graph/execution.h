@@ -112,7 +112,8 @@ class Execution {
   DeviceArray<std::byte> arrays_;
   std::vector<const void*> outputs_;
   std::vector<Step> forward_;
-  std::vector<Step> backward_;  // after the loss
+  std::vector<Step> backward_;   // after the loss
+  std::vector<bool> goes_back_;  // by node
   std::vector<Range> stages_;
   std::vector<std::vector<Addition>> additions_;  // by node, in the order of its parameters
   Watcher watcher_;

@@ -343,6 +343,40 @@ TEST(NetTest, FrozenLayersPassGradientsOnAndGetNone) {
   }
 }
 
+// A layer with a loss, and one that only an output reads, in this order or in the other; both have
+// the same tensors.
+TEST(NetTest, ALayerWithoutALossMayShareTensorsOfATrainedLayer) {
+  const auto network = [](const std::string& layers, bool aside) {
+    return ParseNetwork("name: \"n\" input { extents: 6 }\n" +
+                            std::string(aside ? "outputs: \"fc\" outputs: \"aside\"\n" : "") +
+                            "layers { name: \"x\" tanh {} }\n" + layers + R"(
+        layers { name: "again" inputs: "code" tensors_of: "code" fully_connected { outputs: 6 } }
+        layers { name: "fc" fully_connected { outputs: 3 } }
+        layers { name: "loss" softmax_cross_entropy {} })",
+                        "n")
+        .value();
+  };
+  const std::string code = "layers { name: \"code\" inputs: \"x\" ";
+  const std::string layer = "fully_connected { outputs: 6 } }\n";
+  const std::string aside = "layers { name: \"aside\" inputs: \"x\" ";
+  TrainedNet alone(network(code + layer, false), 5);
+  const NetSamples samples(*alone.net, 5);
+  std::ranges::fill(alone.gradients, 5.0f);
+  alone.Step(samples.Slice(0, 5));
+  for (const std::string& layers : {code + layer + aside + "tensors_of: \"code\" " + layer,
+                                    aside + layer + code + "tensors_of: \"aside\" " + layer}) {
+    model::Network both = network(layers, true);
+    if (layers.starts_with(aside)) both.mutable_layers(3)->set_tensors_of("aside");
+    TrainedNet net(both, 5);
+    ASSERT_EQ(net.weights.size(), alone.weights.size());
+    net.weights = alone.weights;
+    std::ranges::fill(net.gradients, 5.0f);
+    net.Step(samples.Slice(0, 5));
+    EXPECT_EQ(net.gradients, alone.gradients) << layers;
+    EXPECT_EQ(net.net->gradient_stages().size(), alone.net->gradient_stages().size());
+  }
+}
+
 TEST(NetTest, AFrozenBatchNormalisationTrainsByItsRunningStatistics) {
   TrainedNet net(Parsed(R"(
     name: "n"
