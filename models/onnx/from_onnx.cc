@@ -652,7 +652,8 @@ class OnnxImporter {
 
   Status AddLayers(ImportedModel* imported) {
     std::string before = inputs_.size() == 1 ? names_by_node_[0] : "";
-    std::string untrained;
+    std::map<int, std::string> untrained;  // layers with tensors, in the network
+    std::set<std::string> trained_owners;  // whose tensors a trained layer shares
     int layers = 0;
     for (size_t i = inputs_.size(); i < used_.size(); ++i) {
       const ImportNode& node = graph_.node(static_cast<int>(i));
@@ -680,16 +681,23 @@ class OnnxImporter {
                                   " does that, and is frozen");
       }
       KUMO_RETURN_IF_ERROR(AddTensors(node, name, &layer, imported).WithContext("layer " + name));
-      if (!trained_[i] && !node.tensors.empty() && layer.tensors_of().empty()) {
-        layer.set_trainable(false);
-        untrained += (untrained.empty() ? "" : ", ") + name;
+      if (trained_[i]) {
+        trained_owners.insert(layer.tensors_of());
+      } else if (!node.tensors.empty() && layer.tensors_of().empty()) {
+        untrained[layers - 1] = name;
       }
     }
-    if (!untrained.empty()) {
+    std::string frozen;
+    for (const auto& [place, name] : untrained) {
+      if (trained_owners.contains(name)) continue;
+      imported->network.mutable_layers(place)->set_trainable(false);
+      frozen += (frozen.empty() ? "" : ", ") + name;
+    }
+    if (!frozen.empty()) {
       imported->notes.push_back(
           "the loss is of the first output; frozen, since only other outputs "
           "depend on them: " +
-          Printable(untrained));
+          Printable(frozen));
     }
     return OkStatus();
   }

@@ -705,6 +705,33 @@ TEST(FromOnnx, ASoftmaxIsLeftToTheLossOfTheFirstOutputOnly) {
       "to\n");
 }
 
+TEST(FromOnnx, LayersThatATrainedLayerSharesAreNotFrozen) {
+  // Two inputs go through one encoder; the second output is the code of the first input.
+  onnx::ModelProto model = ModelOf(R"(
+    initializer { name: "v" dims: 2 dims: 5 data_type: 1
+                  float_data: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] }
+    node { op_type: "Flatten" input: "x" output: "a" }
+    node { op_type: "Gemm" input: "a" input: "w" output: "z"
+           attribute { name: "transB" type: INT i: 1 } }
+    node { op_type: "Flatten" input: "u" output: "b" }
+    node { op_type: "Gemm" input: "b" input: "w" output: "c"
+           attribute { name: "transB" type: INT i: 1 } }
+    node { op_type: "Gemm" input: "c" input: "v" output: "y"
+           attribute { name: "transB" type: INT i: 1 } })");
+  onnx::GraphProto& graph = *model.mutable_graph();
+  *graph.add_input() = graph.input(0);
+  graph.mutable_input(1)->set_name("u");
+  graph.add_output()->set_name("z");
+  std::vector<float> weights(5 * 24);
+  std::iota(weights.begin(), weights.end(), 1.0f);
+  graph.mutable_initializer(0)->set_raw_data(weights.data(), weights.size() * sizeof(float));
+  const auto returned = Reread(model);
+  ASSERT_TRUE(returned.ok()) << returned.status().message();
+  EXPECT_EQ(returned->graph.tensors().size(), 2);
+  EXPECT_EQ(returned->graph.frozen_parameters(), 0);
+  EXPECT_THAT(returned->model.notes, testing::Not(testing::Contains(HasSubstr("frozen"))));
+}
+
 // Networks of many kinds of layers, which tests damage.
 std::vector<onnx::ModelProto> ModelsToDamage() {
   Rng rng(5, RngPurpose::kTest);
