@@ -602,13 +602,14 @@ class OnnxImporter {
         for (const int64_t extent : extents) input.add_extents(static_cast<int>(extent));
       }
       input.set_vocabulary(static_cast<int>(node.vocabulary));
-      std::string name = node.integers ? "tokens" : "input";
-      if (node.integers && inputs_.size() == 1) input.set_name(name);  // the field of a text
+      std::string name = "input";
       if (inputs_.size() > 1) {
-        name = ValidName(inputs_[i].name, /*dots=*/false);
-        if (name.empty() || !input_names_.insert(name).second) name = "input" + std::to_string(i);
+        name = names_.NameOfInput(inputs_[i].name);
         input.set_name(name);
+      } else if (node.integers) {
+        name = "tokens";  // the field of a text
         names_.Reserve(name);
+        input.set_name(name);
       }
       names_by_node_[static_cast<int>(i)] = name;
     }
@@ -819,7 +820,6 @@ class OnnxImporter {
   bool softmax_ = false;      // of the first output
   std::vector<std::string> notes_;
   std::vector<bool> used_, read_, trained_;  // nodes
-  std::set<std::string> input_names_;
   std::map<int, std::string> names_by_node_;
   std::set<int> normalisations_;  // layers that stand for formulas
   std::map<TensorsKey, Owner> owners_;

@@ -106,12 +106,20 @@ std::string LayerNames::NameOf(const ImportNode& node, const std::string& kind) 
     if (taken_.insert(name).second) return name;
     if (first.empty()) first = name;
   }
-  if (first.empty()) first = kind;
-  if (taken_.insert(first).second) return first;
-  for (int& i = ++numbers_.try_emplace(first, 1).first->second;; ++i) {
+  return Take(first.empty() ? kind : first);
+}
+
+std::string LayerNames::NameOfInput(const std::string& name) {
+  const std::string valid = ValidName(name, /*dots=*/false);
+  return Take(valid.empty() ? "input" : valid);
+}
+
+std::string LayerNames::Take(const std::string& name) {
+  if (taken_.insert(name).second) return name;
+  for (int& i = ++numbers_.try_emplace(name, 1).first->second;; ++i) {
     const std::string end = "_" + std::to_string(i);
-    const std::string name = first.substr(0, kLongest - end.size()) + end;
-    if (taken_.insert(name).second) return name;
+    const std::string numbered = name.substr(0, kLongest - end.size()) + end;
+    if (taken_.insert(numbered).second) return numbered;
   }
 }
 

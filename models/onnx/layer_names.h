@@ -23,8 +23,12 @@ class LayerNames {
   std::string NameOf(const ImportNode& node, const std::string& kind);
   // The name is taken.
   void Reserve(const std::string& name) { taken_.insert(name); }
+  // A valid name like this one for an input, which no other input and no layer has.
+  std::string NameOfInput(const std::string& name);
 
  private:
+  // The name, with a number behind it if it is taken; it is taken then.
+  std::string Take(const std::string& name);
   void AddContainersOf(const std::string& path);
 
   bool by_kumo_;

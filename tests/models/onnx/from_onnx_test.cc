@@ -732,6 +732,27 @@ TEST(FromOnnx, LayersThatATrainedLayerSharesAreNotFrozen) {
   EXPECT_THAT(returned->model.notes, testing::Not(testing::Contains(HasSubstr("frozen"))));
 }
 
+TEST(FromOnnx, NoLayerHasTheNameOfAnInput) {
+  onnx::ModelProto model = ModelOfTokens(5, R"(
+      node { name: "/tokens/Gather" op_type: "Gather" input: "tokens.weight" input: "x"
+             output: "y" })");
+  model.mutable_graph()->mutable_initializer(0)->set_name("tokens.weight");
+  EXPECT_EQ(RefusalOf(model), "");
+  // Inputs with the name of the loss, and with names that become one.
+  model = ModelOf(R"(node { op_type: "Sum" input: "x" input: "input3" input: "a.b" input: "a_b"
+                            input: "loss" output: "a" } )" +
+                  std::string(kHead));
+  onnx::GraphProto& graph = *model.mutable_graph();
+  for (const char* const name : {"input3", "a.b", "a_b", "loss"}) {
+    const onnx::ValueInfoProto first = graph.input(0);
+    *graph.add_input() = first;
+    graph.mutable_input()->rbegin()->set_name(name);
+  }
+  const auto returned = Reread(model);
+  ASSERT_TRUE(returned.ok()) << returned.status().message();
+  EXPECT_THAT(returned->graph.inputs, ElementsAre("x", "input3", "a_b", "a_b_2", "loss_2"));
+}
+
 // Networks of many kinds of layers, which tests damage.
 std::vector<onnx::ModelProto> ModelsToDamage() {
   Rng rng(5, RngPurpose::kTest);
