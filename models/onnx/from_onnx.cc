@@ -214,12 +214,21 @@ class OnnxImporter {
     if (dims.size() < 1) return wrong("it has no axes; the first one must be the batch");
     static_batch_ = dims[0].dim_value();
     std::vector<int64_t> extents;
-    for (int i = 1; i < dims.size(); ++i) extents.push_back(dims[i].dim_value());
-    const bool free = std::ranges::count_if(extents, [](int64_t e) { return e < 1; }) > 0;
-    if (free && options_.input.size() == extents.size()) extents = options_.input;
-    if (!options_.input.empty() && extents != options_.input) {
-      return wrong("--input-shape does not fit the model's axes");
+    std::string axes;  // "3x?x?"
+    bool fits = std::ssize(options_.input) == dims.size() - 1;
+    for (int i = 1; i < dims.size(); ++i) {
+      const int64_t extent = dims[i].dim_value();
+      extents.push_back(extent);
+      fits = fits && (extent < 1 || extent == options_.input[i - 1]);
+      axes += (i == 1 ? "" : "x") + (extent < 1 ? "?" : std::to_string(extent));
     }
+    if (!options_.input.empty() && !fits) {
+      return wrong("--input-shape " + StridedView{options_.input, {}}.ExtentsText() +
+                   " does not fit the model's axes, " + axes +
+                   "; give those, with a number in place of each ?");
+    }
+    const bool free = std::ranges::count_if(extents, [](int64_t e) { return e < 1; }) > 0;
+    if (fits) extents = options_.input;
     if (!SizeOfExtents(extents, int64_t{1} << 28)) {
       return wrong(free ? "an extent is free: give a sample's with --input-shape, such as 3x224x224"
                         : "a sample must have at most 2^28 elements");

@@ -753,6 +753,22 @@ TEST(FromOnnx, NoLayerHasTheNameOfAnInput) {
   EXPECT_THAT(returned->graph.inputs, ElementsAre("x", "input3", "a_b", "a_b_2", "loss_2"));
 }
 
+TEST(FromOnnx, AGivenShapeKeepsTheFixedExtents) {
+  onnx::ModelProto model = ModelOf(R"(node { op_type: "Relu" input: "x" output: "y" })");
+  model.mutable_graph()
+      ->mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(3)
+      ->set_dim_param("width");
+  ImportOptions options;
+  options.input = {2, 7, 4};
+  EXPECT_EQ(RefusalOf(model, options),
+            "input x: --input-shape 2x7x4 does not fit the model's axes, 2x3x?; give those, with a "
+            "number in place of each ?");
+}
+
 // Networks of many kinds of layers, which tests damage.
 std::vector<onnx::ModelProto> ModelsToDamage() {
   Rng rng(5, RngPurpose::kTest);
