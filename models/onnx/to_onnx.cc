@@ -40,6 +40,11 @@ OnnxValue InputOfPixels(const PixelFormula& formula, const std::vector<int64_t>&
   return builder->Add("Mul", {value.name, builder->Numbers(of_channels, formula.scales)}, extents);
 }
 
+Status TooLong(const std::string& parts, size_t bytes) {
+  return FailedPrecondition("an ONNX file has at most 2 GiB, " + parts + " " +
+                            std::to_string((bytes >> 20) + 1) + " MiB; export safetensors");
+}
+
 Status CheckSize(const Graph& graph, std::span<const std::vector<float>> tensors) {
   CHECK_EQ(tensors.size(), graph.parameters.size());
   int64_t bytes = 0;
@@ -47,8 +52,7 @@ Status CheckSize(const Graph& graph, std::span<const std::vector<float>> tensors
     bytes += std::ssize(tensor) * static_cast<int64_t>(sizeof(float));
   }
   if (bytes <= kMostBytes) return OkStatus();
-  return FailedPrecondition("an ONNX file has at most 2 GiB, the weights have " +
-                            std::to_string(bytes >> 20) + " MiB; export safetensors");
+  return TooLong("the weights have", static_cast<size_t>(bytes));
 }
 
 // Makes an output of the graph of what computes it.
@@ -153,6 +157,13 @@ Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<
                   builder.Add("Softmax", {value.name}, value.extents, {{"axis", int64_t{1}}}), &to);
   }
   return model;
+}
+
+Result<std::string> OnnxBytes(const onnx::ModelProto& model, size_t most) {
+  const size_t bytes = model.ByteSizeLong();
+  if (bytes > most)
+    return TooLong("network " + model.graph().name() + " with its constants has", bytes);
+  return model.SerializeAsString();
 }
 
 }  // namespace kumo

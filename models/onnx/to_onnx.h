@@ -44,4 +44,11 @@ struct OnnxOptions {
 Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<float>> tensors,
                                 const OnnxOptions& options);
 
+// Most bytes of a file: protobuf neither writes nor reads more.
+inline constexpr size_t kMostOnnxBytes = (size_t{1} << 31) - 1;
+
+// The bytes of the file. FailedPrecondition if there are more than `most`, such as by the constants
+// of permutations, which ToOnnx does not foresee.
+Result<std::string> OnnxBytes(const onnx::ModelProto& model, size_t most = kMostOnnxBytes);
+
 }  // namespace kumo

@@ -107,8 +107,9 @@ Status WriteOnnx(const StoredModel& model, const Exported& exported, const Expor
   options.metadata = MetadataOf(model, data, request.pixels);
   KUMO_ASSIGN_OR_RETURN(const onnx::ModelProto onnx,
                         ToOnnx(*exported.graph, exported.tensors, options));
+  KUMO_ASSIGN_OR_RETURN(const std::string bytes, OnnxBytes(onnx));
   PosixFileSystem files;
-  return WriteFileAtomically(files, request.out, onnx.SerializeAsString());
+  return WriteFileAtomically(files, request.out, bytes);
 }
 
 Status WriteTensors(const Exported& exported, TensorFormat format, const std::string& out) {

@@ -330,6 +330,20 @@ TEST(OnnxDetector, NamedOutputsStandBesideItsResults) {
               testing::HasSubstr("a result of a detector"));
 }
 
+TEST(Onnx, AFileThatIsTooLongIsRefused) {
+  const Graph graph = Zoo("mnist_lenet");
+  Rng rng(1, RngPurpose::kTest);
+  const auto model = ToOnnx(graph, RandomTensors(graph, &rng), {}).value();
+  const std::string bytes = model.SerializeAsString();
+  EXPECT_EQ(*OnnxBytes(model), bytes);
+  EXPECT_EQ(*OnnxBytes(model, bytes.size()), bytes);
+  const auto refused = OnnxBytes(model, bytes.size() - 1);
+  EXPECT_EQ(refused.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.status().message(),
+              testing::HasSubstr("an ONNX file has at most 2 GiB, network mnist_lenet with its "
+                                 "constants has 2 MiB; export safetensors"));
+}
+
 TEST_F(OnnxRuntimeTest, PixelsBecomeInputsInTheModelItself) {
   Write("mnist_lenet", Zoo("mnist_lenet"), false, /*pixels=*/true);
   ExpectEqual();
