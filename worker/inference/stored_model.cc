@@ -14,6 +14,7 @@
 #include "common/checkpoint/relocation.h"
 #include "common/checkpoint/source_checkpoint.h"
 #include "common/job/network_changes.h"
+#include "common/settings/choices.h"
 #include "common/settings/experiment_text.h"
 #include "common/settings/option_table.h"
 #include "common/settings/parser.h"
@@ -137,7 +138,12 @@ Result<ModelData> DataOf(const StoredModel& model) {
   const Experiment::Data& settings = model.experiment.data;
   KUMO_ASSIGN_OR_RETURN(const model::Network network, NetworkOf(model));
   KUMO_ASSIGN_OR_RETURN(const Graph graph, PlanNetwork(network));
-  const Fields first = {{graph.inputs[0], NumberType::kUint8, graph.values[0].shape.extents()}};
+  // A table's picture has any name, but its numbers are vectors.
+  const Shape& shape = graph.values[0].shape;
+  const bool is_picture =
+      TraitsOf(settings.reader).samples == SampleKind::kImages && shape.plane() > 1;
+  const Fields first = {{graph.inputs[0], NumberType::kUint8, shape.extents(),
+                         is_picture ? FieldKind::kPicture : FieldKind::kNumbers}};
   KUMO_ASSIGN_OR_RETURN(data.pixels, PixelFormulaFor(settings, first, "network " + network.name()));
   const checkpoint::Manifest& manifest = model.manifest;
   data.class_names = {manifest.class_names().begin(), manifest.class_names().end()};

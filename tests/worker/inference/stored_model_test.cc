@@ -89,6 +89,31 @@ TEST(StoredModelTest, CharactersThatTheManifestLacksComeFromTheText) {
   EXPECT_THAT(missing->class_names, testing::IsEmpty()) << "predict asks for the text then";
 }
 
+// A table's picture has the name of its column.
+TEST(StoredModelTest, PicturesOfAnyNameAreNormalised) {
+  StoredModel model;
+  model.manifest.set_network(R"(
+      name: "photos" input { name: "photo" channels: 3 height: 4 width: 2 }
+      layers { name: "last" fully_connected { outputs: 2 } }
+      layers { name: "loss" softmax_cross_entropy {} })");
+  model.manifest.add_class_names("a");
+  model.manifest.add_class_names("b");
+  const auto network = ParseNetwork(model.manifest.network(), "the test");
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  model.layout = *ParameterLayout::Make(PlanNetwork(*network)->tensors());
+  Experiment::Data& data = model.experiment.data;
+  data.reader = DataReader::kTable;
+  data.columns = "photo:picture:path,label:class:kind";
+  data.scale = 1;
+  data.mean = {1, 2, 3};
+  data.std_dev = {1, 2, 4};
+  model.manifest.set_experiment_text(ExperimentText(model.experiment));
+  const auto found = DataOf(model);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->pixels.mean.size(), 3 * 4 * 2);
+  EXPECT_THAT(found->pixels.scales, testing::ElementsAre(1, 0.5, 0.25));
+}
+
 TEST(StoredModelTest, ClassesThatAreCalledOtherwiseAreNamed) {
   checkpoint::Manifest manifest;
   const std::vector<std::string> names = {"bird", "cat", "dog"};
