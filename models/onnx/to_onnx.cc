@@ -93,6 +93,11 @@ void AddDetections(const Graph& graph, std::span<const OnnxValue> values,
 Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<float>> tensors,
                                 const OnnxOptions& options) {
   KUMO_RETURN_IF_ERROR(CheckSize(graph, tensors));
+  if (options.pixels && graph.inputs.size() > 1) {
+    return FailedPrecondition("--pixels: network " + graph.name + " has " +
+                              std::to_string(graph.inputs.size()) +
+                              " inputs; omit it, and compute the model's inputs from the pixels");
+  }
   onnx::ModelProto model;
   model.set_ir_version(kOnnxIrVersion);
   model.set_producer_name("kumo");
@@ -111,7 +116,7 @@ Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const Value& value = graph.values[i];
     const std::vector<int64_t>& extents = value.shape.extents();
-    if (i == 0 && value.vocabulary == 0 && options.pixels) {
+    if (value.vocabulary == 0 && options.pixels) {
       Declare("pixels", onnx::TensorProto::UINT8, extents, to.add_input());
       values[i] = InputOfPixels(*options.pixels, extents, &builder);
       continue;

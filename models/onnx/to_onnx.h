@@ -29,8 +29,8 @@
 namespace kumo {
 
 struct OnnxOptions {
-  // If given, the input is "pixels", bytes of the same shape, from which the model computes its
-  // inputs.
+  // If given, the only input is "pixels", bytes of the same shape, from which the model computes
+  // its input.
   std::optional<PixelFormula> pixels;
   // If given, a detector's outputs are the detections that the rule chooses. Requires a detector.
   std::optional<DetectionRule> detections;
@@ -40,7 +40,8 @@ struct OnnxOptions {
 };
 
 // tensors: the numbers of each of graph.parameters. The graph is one that no rewrite has fused.
-// FailedPrecondition if the file would have 2 GiB, the limit of protobuf.
+// FailedPrecondition if the weights have 2 GiB, the limit of protobuf, or if the graph has several
+// inputs and options.pixels is given.
 Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<float>> tensors,
                                 const OnnxOptions& options);
 

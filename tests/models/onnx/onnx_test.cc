@@ -344,6 +344,26 @@ TEST(Onnx, AFileThatIsTooLongIsRefused) {
                                  "constants has 2 MiB; export safetensors"));
 }
 
+TEST(Onnx, PixelsNeedANetworkWithOneInput) {
+  const Graph graph = PlanNetwork(ParseNetwork(R"(
+      name: "two" input { name: "left" channels: 1 height: 4 width: 4 }
+      input { name: "right" channels: 1 height: 4 width: 4 }
+      layers { name: "both" inputs: "left" inputs: "right" concat {} }
+      layers { name: "fc" fully_connected { outputs: 3 } }
+      layers { name: "loss" softmax_cross_entropy {} })",
+                                               "two")
+                                      .value())
+                          .value();
+  Rng rng(1, RngPurpose::kTest);
+  const Tensors tensors = RandomTensors(graph, &rng);
+  EXPECT_TRUE(ToOnnx(graph, tensors, {}).ok());
+  OnnxOptions options;
+  options.pixels = PixelFormula{0.5f, {}, {}};
+  EXPECT_EQ(ToOnnx(graph, tensors, options).status().message(),
+            "--pixels: network two has 2 inputs; omit it, and compute the model's inputs from the "
+            "pixels");
+}
+
 TEST_F(OnnxRuntimeTest, PixelsBecomeInputsInTheModelItself) {
   Write("mnist_lenet", Zoo("mnist_lenet"), false, /*pixels=*/true);
   ExpectEqual();
