@@ -1,6 +1,7 @@
 // kumo import: names the files; kumo-worker reads the model and writes them.
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,18 @@ Status ChooseFiles(ImportArguments* args) {
   if (args->weights.empty()) {
     args->weights = fs::path(args->network).replace_extension(".safetensors").string();
   }
+  const auto same = [](const std::string& a, const std::string& b) {
+    std::error_code ignored;
+    return fs::absolute(a, ignored).lexically_normal() ==
+           fs::absolute(b, ignored).lexically_normal();
+  };
+  const auto are_one = [](const char* a, const char* b, const std::string& file) {
+    return InvalidArgument(std::string(a) + " and " + b + " " + file +
+                           " are one file; name another file with --network or --weights");
+  };
+  if (same(args->network, args->weights)) return are_one("--network", "--weights", args->weights);
+  if (same(args->model, args->network)) return are_one("MODEL", "--network", args->network);
+  if (same(args->model, args->weights)) return are_one("MODEL", "--weights", args->weights);
   PosixFileSystem files;
   for (const std::string& file : {args->network, args->weights}) {
     if (args->force || !files.Exists(file)) continue;

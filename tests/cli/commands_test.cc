@@ -189,6 +189,17 @@ TEST_F(CommandsTest, ImportNamesTheFilesAfterTheModelAndTheOpsThatItReads) {
   EXPECT_EQ(Read("worker.args"),
             "/nowhere/net.v2.onnx --import net.v2.pbtxt --weights net.v2.safetensors "
             "--input-shape 3x8x8\n");
+  // One file would be written twice, or the model be overwritten.
+  for (const std::vector<std::string>& files :
+       {std::vector<std::string>{"--network", "net.safetensors"},
+        {"--network", "a.npz", "--weights", "./a.npz"},
+        {"--weights", "/nowhere/../nowhere/net.v2.onnx"}}) {
+    std::vector<std::string> args = {"import", "/nowhere/net.v2.onnx", "--force"};
+    args.insert(args.end(), files.begin(), files.end());
+    const auto refused = Run(args);
+    EXPECT_EQ(refused.code, 78) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("are one file; name another file with"));
+  }
   const std::string help = Run({"import", "--help"}).out;
   for (const std::string& op : ImportedOps()) EXPECT_THAT(help, HasSubstr(op));
 }
