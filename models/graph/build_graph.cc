@@ -22,7 +22,6 @@ constexpr char kInput[] = "input";  // what stands for the network's input among
 constexpr int kNoValue = -1;        // the output of a loss
 constexpr int kMostLayers = 10000;
 constexpr int kMostNetworkInputs = 16;
-constexpr int64_t kMostNumbersOfSample = int64_t{1} << 28;
 
 Status CheckName(const std::string& name, std::string_view more = "") {
   if (name.empty()) return InvalidArgument("name must not be empty");
@@ -75,13 +74,7 @@ Result<Shape> ReadShape(const model::Input& input) {
 
 Result<Value> ReadInput(const model::Input& input) {
   KUMO_ASSIGN_OR_RETURN(const Shape shape, ReadShape(input));
-  int64_t numbers = 1;
-  for (const int64_t extent : shape.extents()) {
-    if (extent > kMostNumbersOfSample / numbers) {
-      return InvalidArgument("input must have at most 2^28 numbers, is " + shape.ToString());
-    }
-    numbers *= extent;
-  }
+  KUMO_RETURN_IF_ERROR(CheckSampleSize("input", shape));
   KUMO_RETURN_IF_ERROR(CheckRange("input.vocabulary", input.vocabulary(), 0, 1 << 30));
   return Value{shape, input.vocabulary()};
 }
@@ -339,9 +332,7 @@ class GraphBuilder {
     LayerInput input = {layer, {}, index, graph_.values[inputs[0]].vocabulary};
     for (const int value : inputs) input.shapes.push_back(graph_.values[value].shape);
     KUMO_ASSIGN_OR_RETURN(LayerPlan plan, kind->plan(input));
-    if (plan.output.size() > kMostNumbersOfSample) {
-      return InvalidArgument("output must have at most 2^28 numbers, is " + plan.output.ToString());
-    }
+    KUMO_RETURN_IF_ERROR(CheckSampleSize("output", plan.output));
     Node node;
     node.name = layer.name();
     node.kind = kind->name;

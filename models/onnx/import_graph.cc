@@ -132,9 +132,7 @@ Result<int> ImportGraph::AddLayer(model::Layer layer, std::vector<int> inputs,
     input.shapes.push_back(nodes_[node].shape);
   }
   KUMO_ASSIGN_OR_RETURN(const LayerPlan plan, kind->plan(input));
-  if (plan.output.size() > kMostElements) {
-    return InvalidArgument("its output has more than 2^28 elements");
-  }
+  KUMO_RETURN_IF_ERROR(CheckSampleSize("output", plan.output));
   if (plan.parameters.size() != tensors.size()) {
     return InvalidArgument(std::string("a ") + kind->name + " has " +
                            std::to_string(plan.parameters.size()) + " tensors, here are " +

@@ -1,5 +1,6 @@
 #include "models/ops/layer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -22,6 +23,19 @@ Status CheckRange(const char* field, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return OkStatus();
   return InvalidArgument(std::string(field) + " must be " + std::to_string(low) + " to " +
                          std::to_string(high) + ", is " + std::to_string(value));
+}
+
+Status CheckSampleSize(const char* what, const Shape& shape) {
+  constexpr int64_t kMost = int64_t{1} << 28;
+  int64_t numbers = 1;
+  for (const int64_t extent : shape.extents()) {
+    if (extent > kMost / numbers) {
+      return InvalidArgument(std::string(what) + " must have at most 2^28 numbers, is " +
+                             shape.ToString());
+    }
+    numbers *= std::max<int64_t>(extent, 1);
+  }
+  return OkStatus();
 }
 
 Status CheckDropout(const char* field, float ratio) {

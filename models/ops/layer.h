@@ -66,6 +66,10 @@ const LayerKind* FindLayerKind(model::Layer::KindCase kind);
 // InvalidArgument("`field` must be `low` to `high`, is `value`") for a value outside.
 Status CheckRange(const char* field, int64_t value, int64_t low, int64_t high);
 
+// InvalidArgument("`what` must have at most 2^28 numbers, is 3x224x224") for a larger sample, also
+// if the product of its extents is no int64.
+Status CheckSampleSize(const char* what, const Shape& shape);
+
 // InvalidArgument("`field` must be at least 0 and less than 1, is `ratio`") for another dropout.
 Status CheckDropout(const char* field, float ratio);
 // "0.25"

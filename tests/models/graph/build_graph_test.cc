@@ -319,6 +319,17 @@ TEST(BuildGraphTest, InputsThatCannotBeAreRefused) {
   }
 }
 
+// Their product is no int64.
+TEST(BuildGraphTest, AnOutputOfMoreNumbersThanAnInt64CountsIsRefused) {
+  const std::string text =
+      "name: \"n\" input { channels: 1 height: 65536 width: 4096 }\n"
+      "layers { name: \"a\" transposed_convolution { outputs: 16777216 kernel: 1 stride: 64 } }\n"
+      "layers { name: \"loss\" softmax_cross_entropy {} }\n";
+  EXPECT_THAT(ParseNetwork(text, "n.pbtxt").status().message(),
+              HasSubstr("layer a: output must have at most 2^28 numbers, is "
+                        "16777216x4194241x262081"));
+}
+
 TEST(BuildGraphTest, ALossReadsOneLayerAndHasNoTensors) {
   const std::string head =
       "name: \"n\" input { channels: 2 height: 1 width: 1 }\n"
