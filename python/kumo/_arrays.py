@@ -149,6 +149,9 @@ class Arrays:
     def end_training(self) -> None:
         pass
 
+    def release(self) -> None:
+        pass
+
     def end_block(self, write_state, steps: int) -> None:
         for i, state in enumerate(self.model.states):
             for name in self.model._trained:

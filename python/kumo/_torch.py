@@ -66,7 +66,8 @@ class TorchModel:
         other blocks note which entries of its groups it changes.
 
         An optimizer may change gradients too: torch's SGD of all tensors at once (foreach) adds Nesterov
-        momentum to them. The wrapper stays, because a learning-rate scheduler may wrap it."""
+        momentum to them. The wrapper stays until release(), and then too if a learning-rate scheduler has
+        wrapped it."""
         step = self.optimizer.step
 
         @functools.wraps(step)
@@ -82,6 +83,11 @@ class TorchModel:
                                              if key not in old or not _is_same(old[key], mark))
             return result
         self.optimizer.step = types.MethodType(wrapper, self.optimizer)
+
+        def unwrap():
+            if getattr(self.optimizer.step, "__func__", None) is wrapper:
+                self.optimizer.step = step
+        self._unwrap_step = unwrap
 
     def _finish_gradients(self, closure=None, **_):
         """The parts of optimizer.step() that belong to the gradients: the closure computes them, and a fused
@@ -204,28 +210,42 @@ class TorchModel:
         self.module.zero_grad(set_to_none=True)
         if self.optimizer is None:
             return
-        self.optimizer.state.clear()
-        for parameter, state in self._first_state.items():
-            self.optimizer.state[parameter] = copy.deepcopy(state)
         if self._first_entries is None:
             self._first_entries = self._entries(_copied)
-        for place, (group, first) in enumerate(zip(self.optimizer.param_groups, self._first_entries)):
-            for key in [key for of, key in self._stepped_entries if of == place]:
-                group.pop(key, None)
-                if key in first:
-                    group[key] = _copied(first[key])
+        self._put_first_state_back()
         if read_state is None or steps_before == 0:
             return
         for name, parameter in self._stepped():
-            state = {**self.optimizer.state.get(parameter, {}), **self._states.counts_at(steps_before)}
+            first = self.optimizer.state.get(parameter, {})
+            state = {**first, **self._states.counts_after(first, steps_before)}
             for i, (key, dtype) in enumerate(self._states.arrays.items()):
                 state[key] = torch.zeros_like(parameter, dtype=dtype, memory_format=torch.preserve_format)
                 _load(state[key], lambda address, i=i: read_state(name, i, address))
             self.optimizer.state[parameter] = state
 
+    def _put_first_state_back(self) -> None:
+        self.optimizer.state.clear()
+        for parameter, state in self._first_state.items():
+            self.optimizer.state[parameter] = copy.deepcopy(state)
+        for place, (group, first) in enumerate(zip(self.optimizer.param_groups, self._first_entries)):
+            for key in [key for of, key in self._stepped_entries if of == place]:
+                group.pop(key, None)
+                if key in first:
+                    group[key] = _copied(first[key])
+
     def end_training(self) -> None:
         """The program has the optimizer for itself, until the next block begins."""
         self._trains = self._servers_step = False
+
+    def release(self) -> None:
+        """The program has the optimizer for itself from now on, with the state that it had at first: what
+        the last block has left is of one partition only."""
+        self.end_training()
+        if self.optimizer is None:
+            return
+        if self._first_entries is not None:
+            self._put_first_state_back()
+        self._unwrap_step()
 
     def end_block(self, write_state, steps: int) -> None:
         """write_state(name, i, tensor): hands in array i of the optimizer's state. steps: minibatches behind
@@ -332,9 +352,12 @@ class _States:
         self._counts = counts or {}
         self.obstacle = obstacle
 
-    def counts_at(self, steps: int) -> dict:
-        return {key: torch.full_like(value, steps) if torch.is_tensor(value) else type(value)(steps)
-                for key, value in self._counts.items()}
+    def counts_after(self, first: dict, steps: int) -> dict:
+        """The counts `steps` steps after those of a parameter's first state."""
+        def after(key, like):
+            count = float(first.get(key, 0)) + steps
+            return torch.full_like(like, count) if torch.is_tensor(like) else type(like)(count)
+        return {key: after(key, like) for key, like in self._counts.items()}
 
     def obstacle_of(self, key: str, value, parameter: torch.Tensor) -> str:
         """Why an entry of a parameter's state is not carried; "" if it is, or is nothing."""
@@ -411,7 +434,8 @@ def _load(tensor: torch.Tensor, read) -> None:
         if tensor.device.type == "cpu" and tensor.dtype == torch.float32 and tensor.is_contiguous():
             read(tensor.data_ptr())
             return
-        host = torch.empty(tensor.shape, dtype=torch.float32, pin_memory=tensor.is_cuda)
+        # The program may have another default device.
+        host = torch.empty(tensor.shape, dtype=torch.float32, device="cpu", pin_memory=tensor.is_cuda)
         read(host.data_ptr())
         tensor.copy_(host)
 

@@ -205,6 +205,9 @@ class TreeModel:
     def end_training(self) -> None:
         pass
 
+    def release(self) -> None:
+        pass
+
     def end_block(self, write_state, steps: int) -> None:
         """steps: minibatches behind the state."""
         tree = self._jax.tree

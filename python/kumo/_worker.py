@@ -115,7 +115,8 @@ class Work:
         for name, mean in means.items():
             self._means[name].append((_copied(mean), int(samples)))
 
-    def _finish(self) -> None:
+    def _sums(self) -> list[float]:
+        """The sum of each metric over the samples."""
         if self._added != self.samples:
             raise KumoError(f"{self._place}: {self._added} of {self.samples} samples were reported; go "
                             "through all minibatches() and call add() once for each")
@@ -129,6 +130,9 @@ class Work:
                                 "(names that begin with accuracy are shares) each sample's value lies between "
                                 "0 and 1; divide it, or declare it as "
                                 f"kumo.Metric({name!r}, more_is_better=True)")
+        return sums
+
+    def _finish(self, sums: list[float]) -> None:
         self._worker._check(c.library.kumo_worker_finish(
             self._worker._handle, (ctypes.c_double * len(sums))(*sums), len(sums)))
 
@@ -223,6 +227,7 @@ class Worker:
         self._validates = validation_samples > 0
         self._current: Work | None = None
         self._ended = False  # the job is complete, or this worker has left it
+        self._takes_part = True  # or will: blocks() has not ended
         self._has_gradients = False  # of an earlier block
         self._places: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
@@ -253,6 +258,10 @@ class Worker:
         for i, (name, shape, kind) in enumerate(described):
             extents = shape or (1,)
             values = self._model.export_weights(name)
+            if not np.isfinite(np.asarray(values)).all():
+                raise KumoError(f"tensor {name} begins with numbers that are not finite, which are not exchanged; if "
+                                "it is a constant, such as a mask, leave it out of the model's tensors: of "
+                                "torch by register_buffer(..., persistent=False)")
             keep.append(values)
             tensors[i] = c.Tensor(name.encode(), (ctypes.c_int64 * len(extents))(*extents), len(extents),
                                   kind, c.floats(_address(values)))
@@ -302,17 +311,21 @@ class Worker:
         if self._validates and evaluate is None:
             raise KumoError("validation_samples is not 0: call blocks(evaluate) with a function that "
                              "evaluates a slice of the validation set")
-        while (work := self._next()) is not None:
-            try:
-                if work.kind == c.WORK_EVALUATE:
-                    self._evaluate(Work(self, work), evaluate)
-                    continue
-                block = Block(self, work)
-                self._begin(block, work)
-                yield block
-                self._end(block, work)
-            except _Dropped:
-                self._current = None
+        self._takes_part = True
+        try:
+            while (work := self._next()) is not None:
+                try:
+                    if work.kind == c.WORK_EVALUATE:
+                        self._evaluate(Work(self, work), evaluate)
+                        continue
+                    block = Block(self, work)
+                    self._begin(block, work)
+                    yield block
+                    self._end(block, work)
+                except _Dropped:
+                    self._current = None
+        finally:
+            self._takes_part = False
 
     def leave(self) -> None:
         """Asks to leave the job without loss. Go on with the loop, which then ends soon, or raises a
@@ -324,7 +337,7 @@ class Worker:
         """Ends the worker; a block in progress is given back to the other workers."""
         if self in _open:
             _open.remove(self)
-        self._model.end_training()
+        self._model.release()
         handle, self._handle = self._handle, ctypes.c_void_p()
         c.library.kumo_worker_close(handle)
         atexit.unregister(self.close)
@@ -456,6 +469,22 @@ class Worker:
             self._model.seed(work.seed)
 
     def _end(self, block: Block, work: c.Work) -> None:
+        self._model.end_training()
+        self._model.check()
+        self._check_frozen(block)
+        sums = block._sums()
+        try:
+            self._hand_in(block, work)
+            block._finish(sums)
+        except _Dropped:
+            raise
+        except BaseException as error:
+            # The library has some tensors already, and would give them as those that the block begins with.
+            self._close_after(error)
+            raise
+        self._current = None
+
+    def _hand_in(self, block: Block, work: c.Work) -> None:
         def set_tensor(name, values):
             self._check_shape(name, values.shape)
             self._check(c.library.kumo_worker_set(self._handle, self._places[name],
@@ -464,9 +493,6 @@ class Worker:
             self._check_shape(name, values.shape)
             self._check(c.library.kumo_worker_set_state(self._handle, i, self._places[name],
                                                         c.floats(_address(values))))
-        self._model.end_training()
-        self._model.check()
-        self._check_frozen(block)
         trained, frozen = set(self._trained), set(self._frozen)
         without = []
         moves = bool(work.steps)
@@ -492,8 +518,6 @@ class Worker:
             set_tensor(name, np.zeros(self._shapes[name], np.float32))
         if work.keeps_state:
             self._model.end_block(set_state, work.steps_before + block.minibatch_count)
-        block._finish()
-        self._current = None
 
     def _evaluate(self, part: Work, evaluate: Callable[[Work], None]) -> None:
         self._current = part
@@ -502,7 +526,7 @@ class Worker:
             self._model.seed(part._work.seed)
         with self._model.evaluating():
             evaluate(part)
-        part._finish()
+        part._finish(part._sums())
         self._current = None
 
     def _total(self, means) -> float:
@@ -516,6 +540,8 @@ def _on_sigterm(number: int, frame: Any) -> None:
     """Of the worker that is open then: a program may have had others before."""
     for worker in _open:
         if os.getpid() == worker._pid:
+            if not worker._takes_part:  # nothing would look at the request
+                sys.exit(128 + number)
             worker._terminated = True
             c.library.kumo_worker_leave(worker._handle)
             return

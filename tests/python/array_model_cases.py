@@ -2,6 +2,7 @@
 import io
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ import unittest
 import numpy as np
 
 import kumo
-from kumo import _library as c
+from kumo import _library as c, _worker
 from kumo._arrays import Arrays
 from kumo._checkpoints import _write_npz
 from kumo._worker import Work, _adapted, _declared
@@ -153,6 +154,19 @@ class Files(unittest.TestCase):
         self.assertEqual(loaded.files, list(arrays))
         for name, array in arrays.items():
             np.testing.assert_array_equal(loaded[name], array)
+
+
+class Signals(unittest.TestCase):
+    def test_sigterm_ends_a_program_whose_loop_has_ended(self):
+        class Ended:
+            _pid, _takes_part = os.getpid(), False
+        _worker._open[:] = [Ended()]
+        try:
+            with self.assertRaises(SystemExit) as raised:
+                _worker._on_sigterm(signal.SIGTERM, None)
+            self.assertEqual(raised.exception.code, 143)
+        finally:
+            _worker._open.clear()
 
 
 class Exceptions(unittest.TestCase):

@@ -17,6 +17,8 @@ CASE: what goes wrong, "" for nothing:
   fork            a forked process reports a loss
   second          another worker is made
   left            the loop over blocks() is left
+  again           the loop over a block's minibatches ends early once, and the loop over blocks begins anew
+  infinite        a tensor begins with a number that is not finite
   no_evaluation   blocks() gets no function to evaluate with
   share           an accuracy is no share
   best            checkpoint.best is a metric of which nobody said whether more is better
@@ -141,12 +143,26 @@ if CASE == "closed":
 if CASE == "wait":
     kumo.Worker(None, model, train_samples=SAMPLES, validation_samples=VALIDATION).close()
 train_samples = SAMPLES + (1 if CASE == "samples" and NAME == "worker-1" else 0)
+if CASE == "infinite":
+    weights["mean"][1] = -np.inf
 worker = kumo.Worker(None, model, train_samples=train_samples, validation_samples=VALIDATION, metrics=metrics,
                      settings=settings)
 if CASE == "leaves":
     os.chdir("/")
+
+
+def blocks():
+    while True:
+        try:
+            yield from worker.blocks(None if CASE == "no_evaluation" else evaluate)
+            return
+        except kumo.KumoError as error:
+            if CASE != "again" or "8 of 16 samples were reported" not in str(error):
+                raise
+
+
 with contextlib.nullcontext() if CASE == "bare" else worker:
-    for block in worker.blocks(None if CASE == "no_evaluation" else evaluate):
+    for block in blocks():
         disturb(block)
         misuse(block)
         if CASE == "left":
@@ -169,7 +185,7 @@ with contextlib.nullcontext() if CASE == "bare" else worker:
                 weights["whole"] += np.float32(2.0**(block.partition - 11))
             weights["mean"][...] = x[indices].mean(axis=0)
             block.add(loss=float("nan") if CASE == "loss" else loss, samples=len(indices), **more)
-            if CASE == "early":
+            if CASE == "early" or (CASE == "again" and block.round >= 3 and block.samples > 8 and once()):
                 break
         if CASE == "shape":
             weights["layer.weight"] = np.zeros(9, np.float32)

@@ -122,6 +122,60 @@ class Optimizers(unittest.TestCase):
                 for expected, got in zip(*self.carried(make)):
                     torch.testing.assert_close(got, expected)
 
+    def test_a_state_of_before_the_job_goes_on(self):
+        for make in (lambda p: torch.optim.AdamW(p, lr=0.01), lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)):
+            results = []
+            for with_kumo in (False, True):
+                torch.manual_seed(7)
+                module = nn.Linear(3, 2)
+                optimizer = make(module.parameters())
+                trained(module, optimizer, 20)
+                between = lambda done: None
+                if with_kumo:
+                    model = TorchModel(module, optimizer)
+                    servers = Servers(model)
+                    model.begin_block(servers.read, 0)
+
+                    def between(done):
+                        if done == 3:
+                            model.end_block(servers.write, 3)
+                            model.begin_block(servers.read, 3)
+                results.append(trained(module, optimizer, 6, between))
+            for expected, got in zip(*results):
+                torch.testing.assert_close(got, expected)
+
+    def test_after_the_job_the_optimizer_is_as_before(self):
+        module = nn.Linear(3, 2)
+        optimizer = torch.optim.AdamW(module.parameters(), lr=0.01)
+        trained(module, optimizer, 2)
+        before = [(state["step"].clone(), state["exp_avg"].clone()) for state in optimizer.state.values()]
+        step = optimizer.step
+        for _ in range(2):
+            model = TorchModel(module, optimizer)
+            model.begin_block(None, 0)
+            trained(module, optimizer, 3)
+            model.release()
+            after = [(state["step"], state["exp_avg"]) for state in optimizer.state.values()]
+            for one, other in zip(before, after):
+                self.assertTrue(all(torch.equal(*pair) for pair in zip(one, other)))
+            self.assertIs(optimizer.step.__func__, step.__func__)
+        unused = TorchModel(module, optimizer)
+        trained(module, optimizer, 1)
+        unused.release()
+        self.assertEqual(optimizer.state[module.weight]["step"], 3)
+
+    @unittest.skipUnless(hasattr(torch, "set_default_device"), "torch is older than 2.0")
+    def test_another_default_device_is_no_matter(self):
+        module = nn.Linear(3, 2).to(torch.bfloat16)
+        model = TorchModel(module, torch.optim.SGD(module.parameters(), lr=0.1))
+        torch.set_default_device("meta")
+        try:
+            model.load("bias", lambda address: np.ctypeslib.as_array(
+                c.floats(address), shape=(2,)).__setitem__(slice(None), (1, 2)))
+        finally:
+            torch.set_default_device("cpu")
+        self.assertEqual(module.bias.tolist(), [1, 2])
+
     def test_a_state_that_cannot_be_rebuilt_is_not_carried(self):
         for make, word in ((torch.optim.NAdam, "mu_product"), (torch.optim.ASGD, "eta"),
                            (torch.optim.LBFGS, "closure")):

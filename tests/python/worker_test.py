@@ -39,7 +39,8 @@ class NumpyTest(JobTest):
     def test_the_weights_do_not_depend_on_workers_kills_and_stops(self):
         self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
         runs = together(lambda: self.run_of(1, ""), lambda: self.run_of(3, "workers"),
-                        lambda: self.run_of(2, "stop"), lambda: self.run_of(2, "bare"))
+                        lambda: self.run_of(2, "stop"), lambda: self.run_of(2, "bare"),
+                        lambda: self.run_of(2, "again"))
         weights = [job.weights(NUMPY) for job, _, _ in runs]
         for (_, outcome, _), own in zip(runs, weights):
             self.assertLess(outcome["figures"]["validation/main/loss"], 0.1)
@@ -93,6 +94,7 @@ class NumpyTest(JobTest):
             "gone": "the model has the tensors layer.weight, layer.bias, frozen, half, whole, scalar, but had",
             "fork": "forked from the process that opened the Worker",
             "second": "this process has a worker already",
+            "infinite": "tensor mean begins with numbers that are not finite",
             "left": "the loop over blocks() was left before the job is complete; to leave without loss, call",
             "no_evaluation": "call blocks(evaluate) with a function",
             "share": "partition 0: accuracy is 7 on average, but of a share",
