@@ -245,6 +245,7 @@ class TorchModel:
             return
         if self._first_entries is not None:
             self._put_first_state_back()
+            self._first_entries = None
         self._unwrap_step()
 
     def end_block(self, write_state, steps: int) -> None:

@@ -23,7 +23,7 @@ class Tree:
       leaves of a weight's path and shape are then carried, and integer scalars count the minibatches.
       Other leaves must not change then, except those below `hyperparams` (optax.inject_hyperparams), which
       the program sets. The program assigns the new state to `model.state`. Blocks get copies, which may be
-      donated.
+      donated. When the Worker is closed, `model.state` is the first one again.
     undecayed, statistics, frozen: names of leaves, or of subtrees, as in ArrayModel. Leaves of at most one
       dimension are undecayed anyway.
 
@@ -70,6 +70,7 @@ class TreeModel:
                 raise c.KumoError(f"the pytree has no leaf or subtree {one!r}; its leaves are "
                                   f"{', '.join(named)}")
         self._first_state = self._copy(tree.state)
+        self._begun = False  # whether a block has begun, until release()
         self._carried, self._counts = self._find_state(tree.state, named)
 
     def _find_state(self, state: Any, named: dict[str, Any]):
@@ -189,6 +190,7 @@ class TreeModel:
 
     def begin_block(self, read_state, steps_before: int, servers_step: bool = False) -> None:
         self._tree.gradients = None
+        self._begun = True
         self._tree.state = self._copy(self._first_state)
         if read_state is None or steps_before == 0 or self._tree.state is None:
             return
@@ -206,7 +208,10 @@ class TreeModel:
         pass
 
     def release(self) -> None:
-        pass
+        """Another Worker of this Tree begins its blocks as the blocks of this one have begun."""
+        if self._begun:
+            self._begun = False
+            self._tree.state = self._copy(self._first_state)
 
     def end_block(self, write_state, steps: int) -> None:
         """steps: minibatches behind the state."""

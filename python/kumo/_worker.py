@@ -222,6 +222,7 @@ class Worker:
         self._pid = os.getpid()
         if os.environ.get("KUMO_WORKER_NAME"):
             _report_exceptions()
+        declared = _declared(metrics)
         self._model = _adapted(model, optimizer)
         self._seeds = seed
         self._validates = validation_samples > 0
@@ -231,21 +232,24 @@ class Worker:
         self._has_gradients = False  # of an earlier block
         self._places: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
-        declared = _declared(metrics)
         self._names = [metric.name for metric in declared]
         self._shares = {metric.name for metric in declared if metric.share and not metric.exponential}
-        keep: list[Any] = []  # alive until the library has copied the values
-        options = c.Options(
-            size=ctypes.sizeof(c.Options),
-            experiment=None if experiment is None else os.fsencode(experiment),
-            settings=(ctypes.c_char_p * len(settings))(*[one.encode() for one in settings]),
-            settings_count=len(settings), name=None if name is None else name.encode(),
-            device=self._model.device.encode(), tensors=self._described(keep),
-            tensors_count=len(self._places), metrics=_described_metrics(declared),
-            metrics_count=len(declared), train_samples=_whole("train_samples", train_samples),
-            validation_samples=_whole("validation_samples", validation_samples))
         self._terminated = False
-        c.check(c.library.kumo_worker_open(ctypes.byref(options), ctypes.byref(self._handle)))
+        keep: list[Any] = []  # alive until the library has copied the values
+        try:
+            options = c.Options(
+                size=ctypes.sizeof(c.Options),
+                experiment=None if experiment is None else os.fsencode(experiment),
+                settings=(ctypes.c_char_p * len(settings))(*[one.encode() for one in settings]),
+                settings_count=len(settings), name=None if name is None else name.encode(),
+                device=self._model.device.encode(), tensors=self._described(keep),
+                tensors_count=len(self._places), metrics=_described_metrics(declared),
+                metrics_count=len(declared), train_samples=_whole("train_samples", train_samples),
+                validation_samples=_whole("validation_samples", validation_samples))
+            c.check(c.library.kumo_worker_open(ctypes.byref(options), ctypes.byref(self._handle)))
+        except BaseException:
+            self._model.release()
+            raise
         atexit.register(self.close)
         _open[:] = [self]
         if os.environ.get("KUMO_WORKER_NAME"):

@@ -163,6 +163,16 @@ class Optimizers(unittest.TestCase):
         trained(module, optimizer, 1)
         unused.release()
         self.assertEqual(optimizer.state[module.weight]["step"], 3)
+        model.release()  # a Worker that is closed twice
+        self.assertEqual(optimizer.state[module.weight]["step"], 3)
+
+    def test_a_worker_that_is_not_opened_leaves_the_step_alone(self):
+        module = nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        step = optimizer.step
+        with self.assertRaises(KumoError):
+            kumo.Worker("no such file", module, optimizer, train_samples=8)
+        self.assertIs(optimizer.step.__func__, step.__func__)
 
     @unittest.skipUnless(hasattr(torch, "set_default_device"), "torch is older than 2.0")
     def test_another_default_device_is_no_matter(self):

@@ -76,6 +76,17 @@ class Trees(unittest.TestCase):
             tree.state["host"] += 1
             tree.state["rate"] *= 2
 
+    def test_a_closed_worker_leaves_the_first_state(self):
+        tree = kumo.Tree({"w": jnp.zeros(3)}, {"mu": {"w": jnp.ones(3)}})
+        model = TreeModel(tree)
+        model.begin_block(None, 0)
+        tree.state = {"mu": {"w": jnp.full(3, 7.0)}}
+        model.release()
+        self.assertEqual(tree.state["mu"]["w"].tolist(), [1] * 3)
+        tree.state = {"mu": {"w": jnp.full(3, 8.0)}}
+        model.release()
+        self.assertEqual(tree.state["mu"]["w"].tolist(), [8] * 3)
+
     def test_a_leaf_that_cannot_be_carried_is_refused(self):
         weights = {"w": jnp.zeros(3)}
         states = {"count": jnp.zeros((), jnp.int32), "first": jnp.full((), 5), "mu": {"w": jnp.zeros(3)},
