@@ -157,6 +157,9 @@ class Arrays:
             for name in self.model._trained:
                 write_state(name, i, np.asarray(state[name], np.float32, "C"))
 
+    def check_state(self, steps: int) -> None:
+        pass
+
     def evaluating(self):
         return contextlib.nullcontext()
 

@@ -221,7 +221,8 @@ class TorchModel:
             for i, (key, dtype) in enumerate(self._states.arrays.items()):
                 state[key] = torch.zeros_like(parameter, dtype=dtype, memory_format=torch.preserve_format)
                 _load(state[key], lambda address, i=i: read_state(name, i, address))
-            self.optimizer.state[parameter] = state
+            if state:
+                self.optimizer.state[parameter] = state
 
     def _put_first_state_back(self) -> None:
         self.optimizer.state.clear()
@@ -268,6 +269,9 @@ class TorchModel:
             for i, key in enumerate(self._states.arrays):
                 if (array := state.get(key)) is not None:
                     write_state(name, i, _on_host(array))
+
+    def check_state(self, steps: int) -> None:
+        """Nothing: before the next block has_state tells."""
 
     def _stepped(self):
         """Names and parameters that the optimizer steps."""

@@ -214,16 +214,22 @@ class TreeModel:
             self._tree.state = self._copy(self._first_state)
 
     def end_block(self, write_state, steps: int) -> None:
-        """steps: minibatches behind the state."""
+        """write_state(name, i, array): hands in array i of the optimizer's state. steps: minibatches behind
+        it."""
+        self.check_state(steps)
+        flat = self._jax.tree.leaves(self._tree.state)
+        for i, places in enumerate(self._carried):
+            for name, place in places.items():
+                write_state(name, i, np.asarray(flat[place], np.float32, "C"))
+
+    def check_state(self, steps: int) -> None:
+        """Errors name a leaf that has changed and is not carried. steps: minibatches behind the state."""
         tree = self._jax.tree
         flat, structure = self._jax.tree_util.tree_flatten_with_path(self._tree.state)
         expected = tree.structure(self._first_state)
         if structure != expected:
             raise c.KumoError(f"model.state is of the structure {structure}, but was of {expected} when "
                               "the Tree was made")
-        for i, places in enumerate(self._carried):
-            for name, place in places.items():
-                write_state(name, i, np.asarray(flat[place][1], np.float32, "C"))
         carried = {place for places in self._carried for place in places.values()}
         for place, ((path, leaf), first) in enumerate(zip(flat, tree.leaves(self._first_state))):
             if place in carried or _HYPERPARAMETERS in _words(path):

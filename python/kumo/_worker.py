@@ -466,7 +466,7 @@ class Worker:
             raise self._other_states(0)
         if work.steps:
             self._note_rounding()
-        carries = work.steps and self._states > 0 and not work.restarts
+        carries = work.steps and not work.restarts
         self._model.begin_block(read_state if carries else None, work.steps_before,
                                 servers_step=not work.steps)
         if self._seeds:
@@ -520,8 +520,11 @@ class Worker:
         self._has_gradients = True
         for name in without:  # a parameter that the loss does not depend on
             set_tensor(name, np.zeros(self._shapes[name], np.float32))
+        steps = work.steps_before + block.minibatch_count
         if work.keeps_state:
-            self._model.end_block(set_state, work.steps_before + block.minibatch_count)
+            self._model.end_block(set_state, steps)
+        elif self._states == 0 and work.steps and (work.ahead or not work.restarts):  # no arrays are carried
+            self._model.check_state(steps)
 
     def _evaluate(self, part: Work, evaluate: Callable[[Work], None]) -> None:
         self._current = part

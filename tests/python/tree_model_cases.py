@@ -1,4 +1,5 @@
 """What a Worker does to JAX arrays, without a job; examples_test.py runs it."""
+import types
 import unittest
 
 import jax
@@ -23,6 +24,20 @@ def donate(state):
     for leaf in jax.tree.leaves(state):
         if isinstance(leaf, jax.Array):
             leaf.delete()
+
+
+def worker_of(tree):
+    """A Worker without a job, whose library takes everything."""
+    worker = object.__new__(kumo.Worker)
+    worker._model, worker._states, worker._seeds, worker._has_gradients = TreeModel(tree), 0, False, True
+    worker._trained, worker._frozen = [name for name, _, _ in worker._model.tensors()], []
+    worker._places = {name: place for place, name in enumerate(worker._trained)}
+    worker._shapes = {name: shape for name, shape, _ in worker._model.tensors()}
+    worker._handle = None
+    worker._load = worker._note_rounding = lambda: None
+    worker._rounding = {}
+    worker._check = lambda status: None
+    return worker
 
 
 class Trees(unittest.TestCase):
@@ -146,6 +161,27 @@ class Trees(unittest.TestCase):
                 self.assertRaisesRegex(kumo.KumoError, words, end)
             else:
                 end()
+
+    def test_counts_without_arrays_are_carried(self):
+        """As of optax.sgd with a schedule, whose job carries no arrays."""
+        tree = kumo.Tree({"w": jnp.zeros(3)}, {"count": jnp.zeros((), jnp.int32), "scale": jnp.ones(())})
+        worker = worker_of(tree)
+        for work, begins in ((c.Work(steps=1, restarts=0, steps_before=0), 0),
+                             (c.Work(steps=1, restarts=0, steps_before=4), 4),
+                             (c.Work(steps=1, restarts=1, ahead=1, steps_before=0), 0),
+                             (c.Work(steps=1, restarts=1, steps_before=0), 0)):
+            def ends(**changes):
+                block = types.SimpleNamespace(minibatch_count=2, mode="weights", _place="block")
+                worker._begin(block, work)
+                self.assertEqual(int(tree.state["count"]), begins)
+                tree.state = {**tree.state, "count": tree.state["count"] + 2, **changes}
+                worker._hand_in(block, work)
+            ends()
+            if not work.restarts or work.ahead:
+                with self.assertRaisesRegex(kumo.KumoError, "scale of model.state changes"):
+                    ends(scale=jnp.zeros(()))
+            else:
+                ends(scale=jnp.zeros(()))
 
     def test_a_pytree_of_one_leaf_carries_its_state(self):
         model = TreeModel(kumo.Tree(jnp.zeros(3), {"mu": jnp.zeros(3), "count": jnp.zeros((), jnp.int32)}))
