@@ -66,6 +66,7 @@ class Arrays:
     how_to_give_gradients = "write it into the arrays of model.gradients"
     device = "cpu"
     obstacle = ""
+    unmatched: list[str] = []
 
     def __init__(self, model: ArrayModel):
         self.model = model

@@ -24,6 +24,7 @@ class TorchModel:
     """
 
     how_to_give_gradients = "call zero_grad() before backward(), not after step()"
+    unmatched: list[str] = []
 
     def __init__(self, module: torch.nn.Module, optimizer: torch.optim.Optimizer | None):
         self.module, self.optimizer = module, optimizer

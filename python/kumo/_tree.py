@@ -21,6 +21,7 @@ class Tree:
     state: the optimizer's state as its init gives it, such as optax's, or None. Each block begins with
       it, or with block.reset_local_state = false with the state at the end of the partition's last block:
       leaves of a weight's path and shape are then carried, and integer scalars count the minibatches.
+      The first words of a weight's path may be missing, as in tx.init(variables["params"]).
       Other leaves must not change then, except those below `hyperparams` (optax.inject_hyperparams), which
       the program sets. The program assigns the new state to `model.state`. Blocks get copies, which may be
       donated. When the Worker is closed, `model.state` is the first one again.
@@ -71,26 +72,47 @@ class TreeModel:
                                   f"{', '.join(named)}")
         self._first_state = self._copy(tree.state)
         self._begun = False  # whether a block has begun, until release()
-        self._carried, self._counts = self._find_state(tree.state, named)
+        self._carried, self._counts, self.unmatched = self._find_state(tree.state, named)
 
     def _find_state(self, state: Any, named: dict[str, Any]):
-        """By array of the optimizer: the place of each weight's leaf in the flattened state; and the
-        places of step counts."""
+        """By array of the optimizer: the place of each weight's leaf in the flattened state; the places of
+        step counts; and the names of other arrays of floats, without single numbers."""
         arrays: dict[tuple[str, ...], dict[str, int]] = {}
         counts: list[int] = []
+        unmatched: list[str] = []
         for place, (path, leaf) in enumerate(self._jax.tree_util.tree_flatten_with_path(state)[0]):
             words = _words(path)
             if np.ndim(leaf) == 0 and self._is_of(leaf, np.integer) and _HYPERPARAMETERS not in words:
                 counts.append(place)
-            # The longest name first; that of a pytree which is one leaf has no words.
-            is_leaf = self._jax.tree_util.treedef_is_leaf(self._structure)
-            for begin in range(len(words) + is_leaf):
-                name = ".".join(words[begin:]) or _ROOT
-                if name in named and self._kinds[name] in (c.WEIGHTS, c.UNDECAYED) and (
-                        np.shape(leaf) == np.shape(named[name]) and self._is_of(leaf, np.floating)):
-                    arrays.setdefault(tuple(words[:begin]), {})[name] = place
-                    break
-        return list(arrays.values()), counts
+            if not self._is_of(leaf, np.floating):
+                continue
+            begin, name = self._weight_of(words, leaf, named)
+            if name:
+                arrays.setdefault(tuple(words[:begin]), {})[name] = place
+            elif np.ndim(leaf) > 0 and _HYPERPARAMETERS not in words:
+                unmatched.append(_name(path))
+        return list(arrays.values()), counts, unmatched
+
+    def _weight_of(self, words: list[str], leaf: Any, named: dict[str, Any]) -> tuple[int, str]:
+        """The trained weight to which a leaf of the optimizer's state belongs, "" if there is none, and the
+        place in the leaf's path at which the weight's path begins.
+
+        The weight's path may have more words before: the optimizer may have been given a subtree of the
+        weights. The longest path counts then, and has to be the end of one trained weight's path only."""
+        def fits(name):
+            return self._kinds[name] in (c.WEIGHTS, c.UNDECAYED) and np.shape(leaf) == np.shape(named[name])
+        # The longest name first; that of a pytree which is one leaf has no words.
+        is_leaf = self._jax.tree_util.treedef_is_leaf(self._structure)
+        for begin in range(len(words) + is_leaf):
+            name = ".".join(words[begin:]) or _ROOT
+            if name in named and fits(name):
+                return begin, name
+        for begin in range(len(words)):
+            end = ".".join(words[begin:])
+            if names := [name for name in named if _is_end(end, name)]:
+                trained = [name for name in names if self._kinds[name] in (c.WEIGHTS, c.UNDECAYED)]
+                return (begin, trained[0]) if len(trained) == 1 and fits(trained[0]) else (0, "")
+        return 0, ""
 
     def _is_of(self, leaf: Any, kind: type) -> bool:
         return hasattr(leaf, "dtype") and self._jax.numpy.issubdtype(leaf.dtype, kind)
@@ -266,6 +288,10 @@ def _words(path) -> list[str]:
 
 def _name(path) -> str:
     return ".".join(_words(path)) or _ROOT
+
+
+def _is_end(end: str, name: str) -> bool:
+    return name == end or name.endswith("." + end)
 
 
 def _is_below(name: str, subtree: str) -> bool:

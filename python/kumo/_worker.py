@@ -288,10 +288,13 @@ class Worker:
         more or fewer."""
         if self._model.obstacle:
             return c.cannot_carry(self._model.obstacle)
+        unmatched = self._model.unmatched if count > self._model.optimizer_states else []
+        reason = "" if not unmatched else (f"; {', '.join(unmatched[:3])} of model.state has not the path and shape of "
+                                           "a trained weight, and is not carried")
         return KumoError("the optimizer's state goes on from block to block (block.reset_local_state = false, or "
                          f"sync.overlap), and optimiser.type carries {count} arrays for each weight, but the "
                          f"optimizer of this program has {self._model.optimizer_states}; set optimiser.type to an "
-                         "optimiser like it")
+                         f"optimiser like it{reason}")
 
     # --- The loop.
 

@@ -183,6 +183,32 @@ class Trees(unittest.TestCase):
             else:
                 ends(scale=jnp.zeros(()))
 
+    def test_a_state_of_a_subtree_of_the_weights_is_carried(self):
+        """As flax has it: the optimizer gets variables["params"]."""
+        params = {"Dense_0": {"kernel": jnp.zeros((2, 3)), "bias": jnp.zeros(3)}, "Dense_1": {"bias": jnp.zeros(2)}}
+        variables = {"params": params, "batch_stats": {"Dense_0": {"bias": jnp.zeros(3)}}}
+        state = ({"count": jnp.zeros((), jnp.int32), "mu": params, "nu": params}, {"bias": jnp.zeros(7)})
+        model = TreeModel(kumo.Tree(variables, state, statistics=["batch_stats"]))
+        self.assertEqual(model.optimizer_states, 2)
+        names = ["params.Dense_0.bias", "params.Dense_0.kernel", "params.Dense_1.bias"]
+        self.assertEqual([sorted(places) for places in model._carried], [names] * 2)
+        self.assertEqual(model.unmatched, ["1.bias"])
+
+        # An array of a frozen weight is none of a trained weight whose name is alike.
+        variables = {"params": {"body": {"kernel": jnp.zeros(3)}, "head": {"kernel": jnp.zeros(3)}}}
+        model = TreeModel(kumo.Tree(variables, {"mu": variables["params"]}, frozen=["params.body"]))
+        self.assertEqual([list(places) for places in model._carried], [["params.head.kernel"]])
+        # Nor is one that two weights fit.
+        variables = {"a": {"params": {"w": jnp.zeros(3)}}, "b": {"params": {"w": jnp.zeros(3)}}}
+        model = TreeModel(kumo.Tree(variables, {"mu": {"w": jnp.zeros(3)}}))
+        self.assertEqual((model.optimizer_states, model.unmatched), (0, ["mu.w"]))
+
+    def test_leaves_of_no_weight_are_named_if_the_job_carries_more_arrays(self):
+        worker = worker_of(kumo.Tree({"w": jnp.zeros(3)}, {"mu": {"v": jnp.zeros(3)}, "nu": {"w": jnp.zeros(3)}}))
+        self.assertRegex(str(worker._other_states(2)), "carries 2 arrays .* has 1; .*; mu.v of model.state has not "
+                                                       "the path and shape of a trained weight")
+        self.assertNotIn("model.state", str(worker._other_states(0)))
+
     def test_a_pytree_of_one_leaf_carries_its_state(self):
         model = TreeModel(kumo.Tree(jnp.zeros(3), {"mu": jnp.zeros(3), "count": jnp.zeros((), jnp.int32)}))
         self.assertEqual([name for name, _, _ in model.tensors()], ["weights"])
