@@ -16,8 +16,9 @@ class Tree:
     """A pytree of JAX arrays: the weights of a model of flax, equinox or plain functions.
 
     weights: the pytree. Its leaves are named by their paths, as `dense.kernel`, and are exchanged in the
-      order of jax.tree.leaves(). Leaves that are no floating-point arrays stay the process's own. The
-      program assigns the trained pytree, of the same structure, to `model.weights`.
+      order of jax.tree.leaves(). Leaves that are no floating-point arrays stay the process's own; complex
+      ones must be frozen. The program assigns the trained pytree, of the same structure, to
+      `model.weights`.
     state: the optimizer's state as its init gives it, such as optax's, or None. Each block begins with
       it, or with block.reset_local_state = false with the state at the end of the partition's last block:
       leaves of a weight's path and shape are then carried, and integer scalars count the minibatches.
@@ -66,13 +67,27 @@ class TreeModel:
             self._kinds[name] = next(
                 (kind for kind, names in kinds.items() if any(_is_below(name, one) for one in names)),
                 c.UNDECAYED if np.ndim(leaf) <= 1 else c.WEIGHTS)
+        waves = self._complex_leaves(tree)
         for one in [one for names in kinds.values() for one in names]:
-            if not any(_is_below(name, one) for name in named):
+            if not any(_is_below(name, one) for name in [*named, *waves]):
                 raise c.KumoError(f"the pytree has no leaf or subtree {one!r}; its leaves are "
                                   f"{', '.join(named)}")
         self._first_state = self._copy(tree.state)
         self._begun = False  # whether a block has begun, until release()
         self._carried, self._counts, self.unmatched = self._find_state(tree.state, named)
+
+    def _complex_leaves(self, tree: Tree) -> list[str]:
+        """The names of complex leaves, which stay the process's own, and so must be frozen."""
+        names = []
+        for path, leaf in self._jax.tree_util.tree_flatten_with_path(tree.weights)[0]:
+            if not self._is_of(leaf, np.complexfloating):
+                continue
+            names.append(_name(path))
+            if not any(_is_below(names[-1], one) for one in tree._kinds_of[c.FROZEN]):
+                raise c.KumoError(f"leaf {names[-1]} is of {leaf.dtype}, but float32 is exchanged; keep its real and "
+                                  "imaginary parts in leaves of their own, or name it in `frozen` if it is not "
+                                  "trained")
+        return names
 
     def _find_state(self, state: Any, named: dict[str, Any]):
         """By array of the optimizer: the place of each weight's leaf in the flattened state; the places of

@@ -209,6 +209,17 @@ class Trees(unittest.TestCase):
                                                        "the path and shape of a trained weight")
         self.assertNotIn("model.state", str(worker._other_states(0)))
 
+    def test_complex_leaves_are_refused_unless_they_are_frozen(self):
+        for wave in (jnp.zeros(3, jnp.complex64), np.zeros(3, np.complex128)):
+            weights = {"w": jnp.zeros(3), "part": {"wave": wave}}
+            with self.assertRaisesRegex(kumo.KumoError, "leaf part.wave is of complex.* real and imaginary.*frozen"):
+                TreeModel(kumo.Tree(weights))
+            for frozen in ("part.wave", "part"):
+                model = TreeModel(kumo.Tree(weights, frozen=[frozen]))
+                self.assertEqual([name for name, _, _ in model.tensors()], ["w"])
+            with self.assertRaisesRegex(kumo.KumoError, "no leaf or subtree 'wave'"):
+                TreeModel(kumo.Tree(weights, frozen=["part", "wave"]))
+
     def test_a_pytree_of_one_leaf_carries_its_state(self):
         model = TreeModel(kumo.Tree(jnp.zeros(3), {"mu": jnp.zeros(3), "count": jnp.zeros((), jnp.int32)}))
         self.assertEqual([name for name, _, _ in model.tensors()], ["weights"])
