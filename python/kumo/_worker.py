@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import multiprocessing
 import operator
 import os
 import signal
@@ -220,6 +221,7 @@ class Worker:
                  name: str | None = None, seed: bool = True):
         self._handle = ctypes.c_void_p()
         self._pid = os.getpid()
+        _check_importing()
         if os.environ.get("KUMO_WORKER_NAME"):
             _report_exceptions()
         declared = _declared(metrics)
@@ -557,6 +559,15 @@ def _on_sigterm(number: int, frame: Any) -> None:
             return
     signal.signal(number, signal.SIG_DFL)  # a forked process, or the worker is closed
     os.kill(os.getpid(), number)
+
+
+def _check_importing() -> None:
+    """A process that multiprocessing starts by spawn or forkserver, as a DataLoader's on some systems, runs the
+    script before its own work. Its Worker would have the name of the script's, and take the place of that one."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise KumoError("this process, which multiprocessing has started (for a DataLoader, for example), runs "
+                        "the whole script again, and would make another Worker; put the part of the script that "
+                        'makes the Worker and trains below `if __name__ == "__main__":`')
 
 
 def _adapted(model: Any, optimizer: Any):

@@ -169,6 +169,38 @@ class Signals(unittest.TestCase):
             _worker._open.clear()
 
 
+class Processes(unittest.TestCase):
+    def ends(self, method, program):
+        """The result of a script whose process starts another one by this method of multiprocessing."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "script.py")
+            script.write_text(
+                "import multiprocessing, sys, kumo, numpy\n"
+                "def make():\n"
+                "    kumo.Worker('no-such-file', {'w': numpy.zeros(3)}, train_samples=1)\n"
+                "def start(target):\n"
+                f"    child = multiprocessing.get_context('{method}').Process(target=target)\n"
+                "    child.start()\n"
+                "    child.join()\n"
+                "    sys.exit(child.exitcode)\n" + program)
+            return subprocess.run([sys.executable, script], capture_output=True, text=True)
+
+    def test_a_process_that_imports_the_script_makes_no_worker(self):
+        """As a DataLoader's processes do if a script has no guard."""
+        for method in ("spawn", "forkserver"):
+            done = self.ends(method, ("if multiprocessing.parent_process() is None and __name__ == '__main__':\n"
+                                      "    start(print)\n"
+                                      "make()\n"))
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("if __name__ == \"__main__\":", done.stderr)
+            self.assertNotIn("no-such-file: ", done.stderr)
+
+    def test_a_process_that_the_script_starts_may_make_one(self):
+        for method in ("spawn", "forkserver", "fork"):
+            done = self.ends(method, "if __name__ == '__main__':\n    start(make)\n")
+            self.assertIn("no-such-file: ", done.stderr)
+
+
 class Exceptions(unittest.TestCase):
     def test_an_error_has_its_exit_code_after_the_programs_own_hooks(self):
         text = ("import atexit, sys, kumo\nfrom kumo._worker import _report_exceptions\n"
