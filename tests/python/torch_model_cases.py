@@ -1,5 +1,7 @@
 """What a Worker does to a torch module and its optimizer, without a job; worker_test.py runs it."""
 import os
+import pathlib
+import types
 import unittest
 import warnings
 
@@ -404,6 +406,31 @@ class ServersStep(unittest.TestCase):
         schedulers = []
         _, expected, got = self.gradient(make, use)
         self.assert_equal(expected, got)
+
+
+class Accumulation(unittest.TestCase):
+    def test_parts_of_a_minibatch_have_its_mean_gradient(self):
+        """By the lines of docs/pytorch.md, with a last minibatch of fewer samples than parts."""
+        text = (pathlib.Path(__file__).resolve().parents[2] / "docs/pytorch.md").read_text()
+        lines = next(code for code in text.split("```python\n")[1:] if "array_split" in code.split("```")[0])
+        torch.manual_seed(1)
+        train = torch.utils.data.TensorDataset(torch.randn(11, 3), torch.randn(11, 2))
+        model = nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loss_function = nn.functional.mse_loss
+        for indices in np.arange(8), np.arange(8, 11):
+            loss = loss_function(model(train[indices][0]), train[indices][1])
+            model.zero_grad()
+            loss.backward()
+            expected = [parameter.detach() - 0.1 * parameter.grad for parameter in model.parameters()]
+            added = []
+            block = types.SimpleNamespace(minibatches=lambda: [indices],
+                                          add=lambda loss, samples: added.append((loss.item(), samples)))
+            exec(lines.split("```")[0], {"block": block, "optimizer": optimizer, "train": train, "model": model,
+                                         "loss_function": loss_function, "numpy": np})
+            torch.testing.assert_close(list(model.parameters()), expected, check_dtype=False)
+            self.assertEqual(sum(samples for _, samples in added), len(indices))
+            self.assertAlmostEqual(sum(mean * samples for mean, samples in added) / len(indices), loss.item(), 5)
 
 
 class Metrics(unittest.TestCase):
