@@ -4,6 +4,7 @@ CASE: what goes wrong, "" for nothing:
   workers         worker-0 kills itself once, worker-1 raises an exception once, worker-2 leaves
   bare            no with statement; worker-0 raises an exception once, while a thread of its waits for
                   progress of the job
+  lost            worker-0 kills itself once, and the state of its partitions is lost
   stop            worker-0 asks the launcher, its parent, to stop the job once, in round 3
   wait            in round 2 it waits for the file `go`; its process had another worker before
   samples         worker-1 has another number of training samples
@@ -83,6 +84,8 @@ def disturb(block):
     if CASE == "bare" and NAME == "worker-1" and block.round >= 6:
         pathlib.Path("go").touch()
         wait_for("back-worker-0")
+    if CASE == "lost" and NAME == "worker-0" and block.round >= 4 and not block.ahead and once():
+        os.kill(os.getpid(), signal.SIGKILL)
     if CASE == "stop" and NAME == "worker-0" and block.round >= 3 and once():
         os.kill(os.getppid(), signal.SIGINT)
     if CASE == "wait" and block.round == 2:
@@ -167,6 +170,8 @@ with contextlib.nullcontext() if CASE == "bare" else worker:
         misuse(block)
         if CASE == "left":
             break
+        # A state without steps, also a lost one, is told as such.
+        assert block.mode == "gradients" or (momentum["whole"][0] == 0) == (block.steps_before == 0), block.steps_before
         for indices in block.minibatches():
             loss, weight, bias = gradients(indices)
             # Noise, to show that random numbers belong to a block, not to a worker.
@@ -182,6 +187,7 @@ with contextlib.nullcontext() if CASE == "bare" else worker:
                 # Steps that float16 represents between 0.5 and 1; their mean over partitions it does not.
                 for name in ("half", "scalar"):
                     weights[name] += np.float16(2.0**(block.partition - 11))
+                momentum["whole"] += 1  # counts the minibatches
                 weights["whole"] += np.float32(2.0**(block.partition - 11))
             weights["mean"][...] = x[indices].mean(axis=0)
             block.add(loss=float("nan") if CASE == "loss" else loss, samples=len(indices), **more)

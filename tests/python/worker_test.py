@@ -67,6 +67,12 @@ class NumpyTest(JobTest):
             self.assertLess(outcome["figures"]["validation/main/loss"], 2)
         self.assertEqual(*[job.weights(NUMPY) for job, _, _ in runs])
 
+    def test_a_state_that_is_lost_during_steps_ahead_is_told_as_such(self):
+        for resets in ("false", "true"):
+            _, _, said = self.run_of(2, "lost", "sync.block=3", "sync.overlap=1",
+                                     f"block.reset_local_state={resets}")
+            self.assertIn("worker-0 was killed by SIGKILL", said)
+
     def test_gradients_are_stepped_on_the_servers(self):
         self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
         # Two samples are left in each epoch, for three partitions.
