@@ -200,7 +200,7 @@ class Job:
 
 
 def main():
-    options = parser(__doc__, runs=1, seconds=3)
+    options = parser(__doc__, seconds=3)
     options.add_argument("--rates", default="50,200,1000,5000,unlimited",
                          help="of each host's link, each way, Mbit/s")
     options.add_argument("--delay-ms", type=float, default=10, help="from host to host (default 10)")

@@ -168,14 +168,16 @@ def commit():
                           capture_output=True, text=True).stdout.strip() or "unknown"
 
 
-def parser(description, runs, seconds=None):
-    """Argument parser of a script that measures jobs, with the common arguments. seconds: of run_job."""
+def parser(description, runs=None, seconds=None):
+    """Argument parser of a script that measures jobs, with the common arguments. runs: of each thing that is
+    measured; None: the script has no such argument. seconds: of run_job."""
     made = argparse.ArgumentParser(description=description,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--bin", type=pathlib.Path, default=HERE.parent / "build/release/bin")
     made.add_argument("--data", default=os.environ.get("KUMO_DATA"),
                       help="a data.directory with MNIST (default: KUMO_DATA, or drawn digits)")
-    made.add_argument("--runs", type=int, default=runs, help=f"of each (default {runs})")
+    if runs is not None:
+        made.add_argument("--runs", type=int, default=runs, help=f"of each (default {runs})")
     if seconds is not None:
         made.add_argument("--seconds", type=float, default=seconds,
                           help=f"measured per run (default {seconds})")

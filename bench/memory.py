@@ -86,7 +86,7 @@ def measure(arguments, output, experiment, servers, settings):
 
 
 def main():
-    options = parser(__doc__, runs=1)
+    options = parser(__doc__)
     options.add_argument("--only", action="append", help="one of the jobs, by its name; repeatable")
     options.add_argument("--limit", type=int, default=12800, help="training samples (default 12800)")
     arguments = options.parse_args()

@@ -163,7 +163,7 @@ def samples_to(loss, losses, epoch):
 
 
 def main():
-    options = parser(__doc__, runs=1, seconds=5)
+    options = parser(__doc__, seconds=5)
     options.add_argument("--rates", default="100,1000,unlimited",
                          help="of each host's link, each way, Mbit/s")
     options.add_argument("--delays-ms", default="0,10,50", help="from host to host")

@@ -15,7 +15,6 @@ without one only Kumo is timed, and said so.
 """
 import contextlib
 import json
-import os
 import pathlib
 import signal
 import statistics

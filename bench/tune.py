@@ -70,7 +70,7 @@ def measure(arguments, links, experiment, choice, folder):
 
 
 def main():
-    options = parser(__doc__, runs=1, seconds=5)
+    options = parser(__doc__, seconds=5)
     options.add_argument("--rate", type=float, default=100, help="of each host's link, Mbit/s")
     options.add_argument("--latency-ms", type=float, default=10, help="one way (default 10)")
     options.add_argument("--hosts", type=int, default=2)

@@ -32,11 +32,6 @@ void SetDetectorTraining(const DescribedData& /*data*/, int64_t epochs, Experime
   lines->Set("best", "map", "mean average precision");
 }
 
-std::string NetworkOfDetector(const std::string& /*name*/, const DescribedData& /*data*/,
-                              const std::string& model) {
-  return model;
-}
-
 }  // namespace
 
 // The model takes the number of classes from the data, and images of 300 x 300.
@@ -44,7 +39,6 @@ const NewTask kDetectorTask = {.fits = FitsDetector,
                                .model = "bccd_ssd300_slim",
                                .scaling = "whole images are scaled, with their boxes",
                                .epochs = EpochsOfDetector,
-                               .set_training = SetDetectorTraining,
-                               .network = NetworkOfDetector};
+                               .set_training = SetDetectorTraining};
 
 }  // namespace kumo

@@ -75,9 +75,11 @@ std::string ModelFor(const DescribedData& data) { return TaskOf(data).model; }
 
 std::string NetworkFor(const std::string& name, const DescribedData& data,
                        const std::string& model) {
+  const NewTask& task = TaskOf(data);
+  if (!task.network) return model;
   std::string of_network = name;  // without '-', which the names of networks lack
   std::ranges::replace(of_network, '-', '_');
-  return TaskOf(data).network(of_network, data, model);
+  return task.network(of_network, data, model);
 }
 
 }  // namespace kumo

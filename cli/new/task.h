@@ -23,9 +23,9 @@ struct NewTask {
   void (*set_data)(const DescribedData& data, ExperimentLines* lines) = nullptr;
   // Adds the sections from [sync] on.
   void (*set_training)(const DescribedData& data, int64_t epochs, ExperimentLines* lines);
-  // The network file. name: of a network; model: the model's file, or "".
+  // The network file; null: the model's. name: of a network; model: the model's file, or "".
   std::string (*network)(const std::string& name, const DescribedData& data,
-                         const std::string& model);
+                         const std::string& model) = nullptr;
 };
 
 extern const NewTask kTextTask;      // the next token of a text

@@ -35,11 +35,6 @@ void SetTextTraining(const DescribedData& /*data*/, int64_t /*epochs*/, Experime
   lines->Set("warmup", "0.5", "epochs");
 }
 
-std::string NetworkOfText(const std::string& /*name*/, const DescribedData& /*data*/,
-                          const std::string& model) {
-  return model;
-}
-
 }  // namespace
 
 // The model takes the number of tokens from the data.
@@ -48,7 +43,6 @@ const NewTask kTextTask = {.fits = FitsText,
                            .element = "token",
                            .epochs = EpochsOfText,
                            .set_data = SetTextData,
-                           .set_training = SetTextTraining,
-                           .network = NetworkOfText};
+                           .set_training = SetTextTraining};
 
 }  // namespace kumo

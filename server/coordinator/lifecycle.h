@@ -6,8 +6,7 @@
 //   (start)    kFinished  the job was done before this process was started (CoordinatorStart)
 //   kWaiting   kTraining  all processes are there (StartGate)
 //   kWaiting   kTraining  this process is a restarted server 0, and the other servers have the
-//   job's
-//                         versions (Recovery::Decide)
+//                         job's versions (Recovery::Decide)
 //   kWaiting   kFailed    too few processes came in time, or the job was told to stop (StartGate);
 //                         no checkpoint is good (Recovery::OnChosen); a process reports an error
 //                         that no retry can cure (MemberEvent)

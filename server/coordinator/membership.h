@@ -222,8 +222,8 @@ class MembershipTracker {
  private:
   MemberEvent OnServerReport(int server, const wire::ServerReport& report, TimeUs now);
   Result<std::optional<MemberEvent>> ReplaceServer(const wire::Hello& hello);
-  // The next worker that is cut off from a server, or no longer is.
   MemberEvent GiveUp(const PeerName& peer, std::string why);
+  // The next worker that is cut off from a server, or no longer is.
   std::optional<MemberEvent> NextCut(TimeUs now);
   void MarkSilentServers(TimeUs now);
 

@@ -5,8 +5,7 @@
 // weights from it; the sum is never written to memory. A few contributions of plain float32 are
 // added by the rule's kernel instead, if it can (Rule::adds_contributions()). Contributions that
 // are to be added before the last one is there go into a sum array with Accumulate, which
-// AggregateAndApply then takes up
-// (`earlier`).
+// AggregateAndApply then takes up (`earlier`).
 //
 // Additions are in the order given, in float32, starting from +0, so however the contributions are
 // spread over calls, the bits are the same. Callers give them in partition order.

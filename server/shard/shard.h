@@ -12,8 +12,7 @@
 //   every partition to round r, and each of those needed every chunk at version r. With a delay of
 //   d rounds, they differ by at most d + 1 (JobPlan::BaseOf).
 // - A chunk keeps its current version and the one before, or 2d + 1 before
-// (docs/internals/leases.md,
-//   "Versions, and why a chunk keeps two").
+//   (docs/internals/leases.md, "Versions, and why a chunk keeps two").
 // - Chunk 0's versions are observed (directives.h) before any pull of them is answered, so that all
 //   workers act on the coordinator's directive in the same round.
 //

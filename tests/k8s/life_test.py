@@ -5,8 +5,7 @@ that nobody has disturbed, of `kumo launch`.
 
   tests/k8s/life_test.py BUILD      BUILD: a build folder
 
-KUMO_LIFE_LOG: a file that gets all that is
-printed. Exits with 77, saying so, where something is missing.
+KUMO_LIFE_LOG: a file that gets all that is printed. Exits with 77, saying so, where something is missing.
 """
 import os
 import pathlib

@@ -1,7 +1,6 @@
 // Binary cross-entropy of scores s and labels y, with l = 1 + (p - 1) y for the positive weight p:
-// w ((1 - y) s + l log(1 + exp(-s))), without overflow, and its gradient w (((1 - y) + p y)
-// sigmoid(s)
-// - p y) / (batch x numbers), where w is the channel's weight.
+//   w ((1 - y) s + l log(1 + exp(-s))), without overflow, and its gradient
+//   w (((1 - y) + p y) sigmoid(s) - p y) / (batch x numbers), where w is the channel's weight.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

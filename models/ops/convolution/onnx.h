@@ -11,10 +11,9 @@
 namespace kumo {
 
 // Reads kernel, stride, pad, dilation, groups and bias of a node into *settings, which are
-// `layer`'s and have outputs already, and adds the layer. The node's weight is a constant, [., .,
-// height] or
-// [., ., height, width]; `groups` has been checked to be an int. InvalidArgument names a setting
-// without counterpart.
+// `layer`'s and have outputs already, and adds the layer. The node's weight is a constant,
+// [., ., height] or [., ., height, width]; `groups` has been checked to be an int. InvalidArgument
+// names a setting without counterpart.
 template <typename Settings>
 OnnxReading ReadConvolutionLike(const OnnxCall& call, int groups, model::Layer layer,
                                 Settings* settings) {
