@@ -91,15 +91,17 @@ class OfState(torch.optim.Optimizer):
 
 
 class Optimizers(unittest.TestCase):
-    def carried(self, make):
-        """The weights after six minibatches of one optimizer, and with its state carried after the third."""
-        def module():
+    def carried(self, make, before):
+        """The weights after six minibatches of one optimizer, and with its state carried after the third.
+        before: minibatches that it has stepped when the Worker is made."""
+        def start():
             torch.manual_seed(7)
-            return nn.Linear(3, 2)
-        whole = module()
-        expected = trained(whole, make(whole), 6)
-        parts = module()
-        optimizer = make(parts)
+            module = nn.Linear(3, 2)
+            optimizer = make(module)
+            trained(module, optimizer, before)
+            return module, optimizer
+        expected = trained(*start(), 6)
+        parts, optimizer = start()
         model = TorchModel(parts, optimizer)
         servers = Servers(model)
         model.begin_block(servers.read, 0)
@@ -120,31 +122,10 @@ class Optimizers(unittest.TestCase):
                      lambda m: torch.optim.RAdam(m.parameters(), lr=0.01),
                      lambda m: torch.optim.Adagrad(m.parameters(), lr=0.1, initial_accumulator_value=0.5),
                      lambda m: torch.optim.RMSprop(m.parameters(), lr=0.01)):
-            with self.subTest(optimizer=make(nn.Linear(3, 2))):
-                for expected, got in zip(*self.carried(make)):
-                    torch.testing.assert_close(got, expected)
-
-    def test_a_state_of_before_the_job_goes_on(self):
-        for make in (lambda p: torch.optim.AdamW(p, lr=0.01), lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)):
-            results = []
-            for with_kumo in (False, True):
-                torch.manual_seed(7)
-                module = nn.Linear(3, 2)
-                optimizer = make(module.parameters())
-                trained(module, optimizer, 20)
-                between = lambda done: None
-                if with_kumo:
-                    model = TorchModel(module, optimizer)
-                    servers = Servers(model)
-                    model.begin_block(servers.read, 0)
-
-                    def between(done):
-                        if done == 3:
-                            model.end_block(servers.write, 3)
-                            model.begin_block(servers.read, 3)
-                results.append(trained(module, optimizer, 6, between))
-            for expected, got in zip(*results):
-                torch.testing.assert_close(got, expected)
+            for before in (0, 20):
+                with self.subTest(optimizer=make(nn.Linear(3, 2)), before=before):
+                    for expected, got in zip(*self.carried(make, before)):
+                        torch.testing.assert_close(got, expected)
 
     def test_after_the_job_the_optimizer_is_as_before(self):
         module = nn.Linear(3, 2)
