@@ -69,8 +69,8 @@ Status ChooseFiles(ImportArguments* args) {
   }
   const auto same = [](const std::string& a, const std::string& b) {
     std::error_code ignored;
-    return fs::absolute(a, ignored).lexically_normal() ==
-           fs::absolute(b, ignored).lexically_normal();
+    return fs::weakly_canonical(fs::absolute(a, ignored), ignored) ==
+           fs::weakly_canonical(fs::absolute(b, ignored), ignored);
   };
   const auto are_one = [](const char* a, const char* b, const std::string& file) {
     return InvalidArgument(std::string(a) + " and " + b + " " + file +

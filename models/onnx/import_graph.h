@@ -142,10 +142,10 @@ class ImportGraph {
   // The number of a constant of one number; none for other operands.
   static std::optional<double> ScalarOf(const OnnxOperand& operand);
 
-  // Memory is a multiple of the file's: so many more elements may be computed.
+  // Memory stays a multiple of the file's: allows `elements` more to be computed.
   void Allow(int64_t elements) { computable_ += elements; }
-  // InvalidArgument if so many elements more are too many; then none are counted. Called before
-  // memory for them is taken.
+  // Counts elements, before memory for them is taken. InvalidArgument if no more are allowed; then
+  // none are counted.
   Status Count(int64_t elements);
 
  private:

@@ -100,14 +100,13 @@ void MatrixProduct::Run(Engine& engine, const ProductArrays& arrays) {
                           b_.get(), &zero, arrays.d, d_.get(), arrays.d, d_.get(), &algorithm,
                           engine.workspace(), engine.workspace_bytes(), engine.stream());
   };
-  if (!tried_ && engine.Ready()) {
+  if (algorithms_.size() > 1 && engine.Ready()) {
     // On some cards cublasLtMatmul is reported to refuse what the heuristic has named, where arrays
     // are aligned differently.
     const auto runs = [&](const auto& candidate) {
       return multiply(candidate) == CUBLAS_STATUS_SUCCESS;
     };
     const auto first = std::ranges::find_if(algorithms_, runs);
-    tried_ = true;
     if (first != algorithms_.end()) {
       algorithms_ = {*first};
       return;

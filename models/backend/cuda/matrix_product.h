@@ -58,8 +58,7 @@ class MatrixProduct {
 
   Operation operation_;
   Layout a_, b_, d_;
-  std::vector<cublasLtMatmulAlgo_t> algorithms_;  // the best first
-  bool tried_ = false;                            // the first one has run
+  std::vector<cublasLtMatmulAlgo_t> algorithms_;  // the best first; one after the first run
   std::string what_;                              // for errors
 };
 

@@ -34,9 +34,9 @@ inline cudnnTensorFormat_t FormatOf(const Engine& engine) {
   return engine.channels_last() ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
 }
 
-// What cuDNN takes in one call: its reference limits a tensor to 2^31 numbers, and pooling is
+// Limits of one call of cuDNN: its reference limits a tensor to 2^31 numbers, and pooling is
 // reported to take no more than 65,535 samples. InvalidArgument if a layer's activations exceed
-// that.
+// them.
 inline constexpr int64_t kMostTensorNumbers = (int64_t{1} << 31) - 1;
 inline constexpr int kMostPooledSamples = 65535;
 inline Status CheckTakes(std::span<const Shape> activations, int max_batch,

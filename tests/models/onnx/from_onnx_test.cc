@@ -470,7 +470,7 @@ TEST(FromOnnx, ANormalisationDoesNotGrowWithTheDeclaredInput) {
                                           "counterpart: the model computes too many constants"));
 }
 
-// A chain of layers that all read the file's one matrix or vector, of so many numbers, by an op
+// The error of a chain of `nodes` layers that all read the file's one matrix or vector, by an op
 // with `operands` of it behind the chain.
 std::string RefusalOfChain(const std::string& op, const std::vector<std::string>& operands,
                            int nodes) {
