@@ -57,11 +57,22 @@ get_onnx() {
     build/onnx/bin/pip install -q numpy safetensors onnx onnxruntime &&
     touch build/onnx/complete; } >/dev/null 2>&1
 }
+# For tests of JAX models; they are skipped without it. Only in CI: it is large.
+get_jax() {
+  [ -e build/jax/complete ] && return
+  { rm -rf build/jax && python3 -m venv build/jax && build/jax/bin/pip install -q jax optax numpy &&
+    touch build/jax/complete; } >/dev/null 2>&1
+}
 # Debian's PyTorch, for tests of torch models; they are skipped without it. Only in CI: it is large.
 torch=0
 if [ "${CI:-}" = true ] && [ -z "${KUMO_TORCH_PYTHON:-}" ]; then
   kumo_install_packages python3-torch python3-pil >/dev/null 2>&1 &
   torch=$!
+fi
+jax=0
+if [ "${CI:-}" = true ] && [ -z "${KUMO_JAX_PYTHON:-}" ]; then
+  get_jax &
+  jax=$!
 fi
 get_onnx &
 onnx=$!
@@ -97,6 +108,11 @@ if [ "$torch" != 0 ] && wait "$torch"; then
   export KUMO_TORCH_PYTHON=/usr/bin/python3
 elif [ -z "${KUMO_TORCH_PYTHON:-}" ]; then
   echo "PyTorch is not there: tests of torch models are skipped"
+fi
+if [ "$jax" != 0 ] && wait "$jax"; then
+  export KUMO_JAX_PYTHON="$PWD/build/jax/bin/python3"
+elif [ -z "${KUMO_JAX_PYTHON:-}" ]; then
+  echo "JAX is not there: tests of JAX models are skipped"
 fi
 if wait "$kubernetes"; then
   export KUMO_KUBERNETES_PYTHON="$PWD/build/kubernetes/bin/python3"

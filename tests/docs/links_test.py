@@ -72,7 +72,7 @@ def test_names():
              for suite, test in re.findall(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)", sources)}
     cmake = "\n".join(file.read_text() for folder in ("tests", "bench")
                       for file in ROOT.glob(f"{folder}/**/CMakeLists.txt"))
-    return names | set(re.findall(r"(?:kumo_add_test\(|add_test\(NAME )([\w.]+)", cmake))
+    return names | set(re.findall(r"(?:kumo_add_test\(|add_test\(NAME |kumo_add_python_test\()([\w.]+)", cmake))
 
 
 def missing_tests(page, tests):

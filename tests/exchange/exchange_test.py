@@ -25,6 +25,9 @@ import unittest
 import zipfile
 import zlib
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import ctest
+
 OTHERS = os.environ.get("KUMO_ONNX_PYTHON", sys.executable)
 CLASSES = ["dark", "light", "mixed"]
 SIDE = 12
@@ -493,4 +496,4 @@ if __name__ == "__main__":
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     options, rest = parser.parse_known_args()
     options.bin = options.bin.resolve()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    ctest.run(rest)

@@ -16,6 +16,9 @@ import tempfile
 import unittest
 import zlib
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import ctest
+
 TORCH = os.environ.get("KUMO_TORCH_PYTHON", sys.executable)
 NETWORK = """
 name: "small"
@@ -197,4 +200,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     options, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    ctest.run(rest)

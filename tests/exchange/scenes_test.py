@@ -16,6 +16,9 @@ import tempfile
 import unittest
 import zlib
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import ctest
+
 SMALL = ["--set", "sync.partitions=2", "--set", "sync.minibatch=4"]
 
 
@@ -146,4 +149,4 @@ if __name__ == "__main__":
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     options, rest = parser.parse_known_args()
     options.bin = options.bin.resolve()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    ctest.run(rest)

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import ctest
 import network
 
 BIN = None
@@ -201,15 +203,14 @@ def main():
     BIN = pathlib.Path(options.parse_args().bin).resolve()
     why = network.missing()
     if why:
-        print(f"skipped: {why}")
-        return 77
+        ctest.skip(why)
     with tempfile.TemporaryDirectory(prefix="kumo-hosts-data-") as data:
         DATA = data
         subprocess.run([f"{BIN}/kumo-data", "digits", "--out", data, "--train", "1000", "--validation",
                         "200"], check=True,
                        stdout=subprocess.DEVNULL)
-        return 0 if unittest.main(argv=sys.argv[:1], exit=False).result.wasSuccessful() else 1
+        ctest.run()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -14,6 +14,7 @@ import sys
 
 import chromium
 import training
+import ctest
 
 CHARTS = ("loss", "accuracy", "rate", "lr", "parts")
 
@@ -110,14 +111,12 @@ def main():
     options = parser.parse_args()
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not program:
-        print("skipped: chromium is missing (Debian has it)")
-        return 77
+        ctest.skip("chromium is missing (Debian has it)")
     with contextlib.ExitStack() as stack:
         try:
             browser = stack.enter_context(chromium.Chromium(program))
         except chromium.DoesNotStart as error:
-            print(f"skipped: {error}")
-            return 77
+            ctest.skip(error)
         run = stack.enter_context(training.Training(options.bin))
         run.await_epochs(2)
         url = run.urls["server-0"]

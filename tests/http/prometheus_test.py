@@ -20,6 +20,7 @@ import urllib.error
 import urllib.parse
 
 import training
+import ctest
 
 DASHBOARD = training.ROOT / "k8s" / "grafana.json"
 # Of what happens in no undisturbed run: the query is answered, with nothing.
@@ -140,11 +141,9 @@ def main():
     parser.add_argument("--bin", required=True)
     PROGRAMS = parser.parse_args().bin
     if not shutil.which("prometheus"):
-        print("skipped: prometheus is missing (Debian has it)")
-        return 77
-    ended = unittest.main(argv=sys.argv[:1], exit=False, verbosity=2).result
-    return 0 if ended.wasSuccessful() else 1
+        ctest.skip("prometheus is missing (Debian has it)")
+    ctest.run()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

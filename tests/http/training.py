@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "bench"))
+sys.path += [str(ROOT / "bench"), str(ROOT / "tests")]
 import log_messages
 
 LIMIT_S = 120  # for what takes a second or two

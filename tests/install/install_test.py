@@ -11,9 +11,13 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 import zlib
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import ctest
 
 ARGUMENTS = argparse.ArgumentParser(description=__doc__)
 ARGUMENTS.add_argument("--build", type=pathlib.Path, required=True)
@@ -244,4 +248,4 @@ class InstallTest(unittest.TestCase):
 if __name__ == "__main__":
     options, rest = ARGUMENTS.parse_known_args()
     options.build = options.build.resolve()
-    unittest.main(argv=["install_test.py", *rest], verbosity=2)
+    ctest.run(rest)

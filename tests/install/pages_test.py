@@ -14,8 +14,12 @@ import select
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import ctest
 
 ARGUMENTS = argparse.ArgumentParser(description=__doc__)
 ARGUMENTS.add_argument("--build", type=pathlib.Path, required=True)
@@ -174,4 +178,4 @@ class CompletionTest(unittest.TestCase):
 if __name__ == "__main__":
     options, rest = ARGUMENTS.parse_known_args()
     options.build = options.build.resolve()
-    unittest.main(argv=["pages_test.py", *rest], verbosity=2)
+    ctest.run(rest)

@@ -16,6 +16,9 @@ import threading
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import ctest
+
 try:
     from cluster import (USER, Cluster, Job, StatefulSet, enter_own_namespaces, scratch_folder,
                          why_not_here)
@@ -24,8 +27,7 @@ try:
     import log_messages
     from chaos import newest_weights
 except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+    ctest.skip(missing)
 
 LIMIT_S = 240  # of anything that is waited for
 # What a lost worker's partitions carried is computed again, so that the bits are the same however it ends.
@@ -249,9 +251,8 @@ if __name__ == "__main__":
     KUBECTL, missing = find_kubectl()
     missing = missing or why_not_here()
     if missing:
-        print(f"skipped: {missing}")
-        sys.exit(77)
+        ctest.skip(missing)
     enter_own_namespaces()
     BUILD = pathlib.Path(sys.argv.pop()).resolve()
     LOG = open(os.environ["KUMO_LIFE_LOG"], "w") if "KUMO_LIFE_LOG" in os.environ else None
-    unittest.main()
+    ctest.run()

@@ -15,14 +15,16 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import ctest
+
 try:
     import kubernetes_validate
     import yaml
 
     from manifests import ROOT, containers_of, find_kubectl, named, pod_templates, render
 except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+    ctest.skip(missing)
 
 K8S = ROOT / "k8s"
 KUBECTL, NO_KUBECTL = find_kubectl()
@@ -475,9 +477,4 @@ class ScriptsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    ended = unittest.main(exit=False).result
-    if not ended.wasSuccessful():
-        sys.exit(1)
-    if NO_KUBECTL:
-        print(f"skipped: {NO_KUBECTL}")
-        sys.exit(77)
+    ctest.run()

@@ -30,14 +30,16 @@ import tempfile
 import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import ctest
+
 try:
     from manifests import ROOT, find_kubectl
     sys.path.append(str(ROOT / "bench"))
     import log_messages
     from chaos import newest_weights
 except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+    ctest.skip(missing)
 
 LIMIT_S = 300  # of anything that is waited for
 LOOK_S = 0.3   # between two looks
@@ -361,14 +363,12 @@ class RealClusterTest(unittest.TestCase):
 
 if __name__ == "__main__":
     if os.environ.get("KUMO_TEST_CLUSTER") != "1":
-        print("skipped: KUMO_TEST_CLUSTER=1 does not say that the cluster of KUBECONFIG is for tests")
-        sys.exit(77)
+        ctest.skip("KUMO_TEST_CLUSTER=1 does not say that the cluster of KUBECONFIG is for tests")
     unset = [name for name in ("KUBECONFIG", "KUMO_TEST_IMAGE") if not os.environ.get(name)]
     KUBECTL, missing = find_kubectl()
     if unset or missing:
-        print(f"skipped: {missing or f'{unset[0]} is not set'}")
-        sys.exit(77)
+        ctest.skip(missing or f"{unset[0]} is not set")
     IMAGE = os.environ["KUMO_TEST_IMAGE"]
     CPU = os.environ.get("KUMO_TEST_CPU", "200m")
     BUILD = pathlib.Path(sys.argv.pop()).resolve()
-    unittest.main()
+    ctest.run()

@@ -23,13 +23,15 @@ import time
 import unittest
 import urllib.parse
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import ctest
+
 try:
     import yaml
 
     from manifests import ROOT
 except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+    ctest.skip(missing)
 
 LIMIT_S = 30
 BASE = ROOT / "k8s/base"
@@ -321,6 +323,5 @@ class WaitTest(unittest.TestCase):
 if __name__ == "__main__":
     missing = [tool for tool in ("curl", "jq") if not shutil.which(tool)]
     if missing:
-        print(f"skipped: {missing[0]} is missing")
-        sys.exit(77)
-    unittest.main()
+        ctest.skip(f"{missing[0]} is missing")
+    ctest.run()

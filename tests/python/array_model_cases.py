@@ -9,6 +9,7 @@ import tempfile
 import types
 import unittest
 
+import ctest
 import numpy as np
 
 import kumo
@@ -215,4 +216,4 @@ class Exceptions(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    ctest.run()

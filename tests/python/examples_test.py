@@ -6,6 +6,7 @@
 import pathlib
 import re
 import tempfile
+import unittest
 
 import python_jobs
 from python_jobs import JAX, TORCH, Job, JobTest, together, warm
@@ -25,7 +26,7 @@ with tarfile.open("data/cifar10/cifar10-jpeg.tar.gz", "w:gz") as archive:
 """
 
 
-class ExamplesTest(JobTest):
+class ExampleJobs(JobTest):
     def example(self, name, *settings, python, **variables):
         """A job of an example's experiment file, with its program after the words `python`, and what
         launches it."""
@@ -38,6 +39,8 @@ class ExamplesTest(JobTest):
         words = [word for setting in settings for word in ("--set", setting)]
         return job, lambda *more: job.launch(*words, *more, conf=str(folder / (name + ".conf")), **variables)
 
+
+class TorchTest(ExampleJobs):
     def test_examples_of_torch(self):
         self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
         data = pathlib.Path(tempfile.mkdtemp())
@@ -73,6 +76,8 @@ class ExamplesTest(JobTest):
         self.assertIn("embed.weight", names)
         self.assertNotIn("head.weight", names)  # shared
 
+
+class JaxTest(ExampleJobs):
     def test_example_of_jax(self):
         self.needs(JAX, "jax, numpy", "KUMO_JAX_PYTHON")
         data = Job([], [])
@@ -92,6 +97,8 @@ class ExamplesTest(JobTest):
         self.needs(JAX, "jax, numpy", "KUMO_JAX_PYTHON")
         self.cases(JAX, "tree_model_cases.py")
 
+
+class FilesTest(unittest.TestCase):
     def test_each_example_has_an_experiment_file_that_starts_it(self):
         folder = python_jobs.HERE.parents[1] / "python/examples"
         page = (python_jobs.HERE.parents[1] / "docs/pytorch.md").read_text()

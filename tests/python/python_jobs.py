@@ -18,6 +18,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import ctest
+
 HERE = pathlib.Path(__file__).resolve().parent
 NUMPY = os.environ.get("KUMO_ONNX_PYTHON", sys.executable)
 TORCH = os.environ.get("KUMO_TORCH_PYTHON", sys.executable)
@@ -45,7 +48,8 @@ def warm(python, modules):
 
 
 def environment(**variables):
-    return {**os.environ, "PYTHONPATH": str(BIN.parent / "share/kumo/python"), **variables}
+    folders = [BIN.parent / "share/kumo/python", HERE.parent]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders)), **variables}
 
 
 def together(*runs):
@@ -107,6 +111,8 @@ class JobTest(unittest.TestCase):
         """Runs a program of tests without jobs. python: as in job()."""
         done = subprocess.run([*([python] if isinstance(python, str) else python), HERE / program], text=True,
                               capture_output=True, timeout=LIMIT, env=environment())
+        if done.returncode == ctest.SKIPPED:
+            self.skipTest(done.stdout)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def ends(self, code, launched):
@@ -131,4 +137,4 @@ def main(doc):
     arguments, rest = parser.parse_known_args()
     BIN = arguments.bin.resolve()
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # the build folder's package is that of the sources
-    unittest.main(module="__main__", argv=sys.argv[:1] + rest)
+    ctest.run(rest)

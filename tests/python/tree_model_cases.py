@@ -2,6 +2,7 @@
 import types
 import unittest
 
+import ctest
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -227,4 +228,4 @@ class Trees(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    ctest.run()

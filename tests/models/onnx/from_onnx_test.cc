@@ -846,7 +846,7 @@ TEST(FromOnnx, RearrangedNodesAreReadOrRefused) {
                                   "allowzero",    "starts",   "ends",     "split",  "num_groups",
                                   "dilations",    "ceil_mode"};
   int read = 0;
-  const int kRounds = std::getenv("KUMO_LONG") != nullptr ? 200'000 : 4000;
+  constexpr int kRounds = 4000;
   for (int i = 0; i < kRounds; ++i) {
     onnx::ModelProto model = any(models);
     onnx::GraphProto& graph = *model.mutable_graph();
