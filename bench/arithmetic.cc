@@ -15,7 +15,6 @@
 // relative to a memcpy of the float32 numbers. Closing a chunk of 1, 2 and 4 float32 contributions
 // with block momentum is compared with a single pass over the same arrays, written by hand. Ratios
 // are taken within a repetition; the table shows median and quartiles.
-#include <sys/utsname.h>
 #include <time.h>
 
 #include <algorithm>
@@ -39,6 +38,7 @@
 #include "common/base/buffer.h"
 #include "common/base/instruction_set.h"
 #include "common/base/rng.h"
+#include "common/base/version.h"
 #include "common/codec/codec.h"
 #include "server/rules/aggregate.h"
 #include "server/rules/difference.h"
@@ -267,16 +267,6 @@ void AddClosingRows(Isa isa, const Codec& codec, const Rule& rule, Arena& arena,
   }
 }
 
-std::string Commit() {
-  std::string commit = "unknown";
-  if (FILE* git = popen("git rev-parse --short HEAD 2>/dev/null", "r")) {
-    char line[64];
-    if (fgets(line, sizeof(line), git) != nullptr) commit = std::string(line, strcspn(line, "\n"));
-    pclose(git);
-  }
-  return commit;
-}
-
 struct Options {
   Isa isa = DetectIsa();
   std::string only;
@@ -285,12 +275,7 @@ struct Options {
   std::string json;
 };
 
-std::string Machine(Isa isa) {
-  utsname name = {};
-  uname(&name);
-  return Processor() + ", " + name.sysname + " " + name.release + ", kernels for " +
-         std::string(NameOf(isa));
-}
+std::string MachineWith(Isa isa) { return Machine() + ", kernels for " + std::string(NameOf(isa)); }
 
 class Report {
  public:
@@ -298,7 +283,7 @@ class Report {
 
   void PrintTable() const {
     std::printf("%s, commit %s; %zu numbers (%zu MiB of float32), %d repetitions, one thread\n\n",
-                Machine(options_.isa).c_str(), Commit().c_str(), options_.numbers,
+                MachineWith(options_.isa).c_str(), kCommit.data(), options_.numbers,
                 options_.numbers >> 18, options_.repetitions);
     std::printf("%-28s %8s %8s   %s\n", "", "GB/s", "ms", "share of the yardstick's rate");
     for (const Row& row : rows_) {
@@ -314,8 +299,8 @@ class Report {
 
   std::string Json() const {
     std::ostringstream json;
-    json << "{\"benchmark\": \"arithmetic\", \"machine\": \"" << Machine(options_.isa)
-         << "\", \"commit\": \"" << Commit() << "\", \"numbers\": " << options_.numbers
+    json << "{\"benchmark\": \"arithmetic\", \"machine\": \"" << MachineWith(options_.isa)
+         << "\", \"commit\": \"" << kCommit << "\", \"numbers\": " << options_.numbers
          << ", \"repetitions\": " << options_.repetitions << ", \"rows\": [";
     for (size_t i = 0; i < rows_.size(); ++i) {
       const Row& row = rows_[i];

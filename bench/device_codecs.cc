@@ -30,6 +30,7 @@
 #include "bench/codec_kernels.h"
 #include "bench/report.h"
 #include "common/base/rng.h"
+#include "common/base/version.h"
 #include "common/codec/codec.h"
 #include "models/backend/devices.h"
 
@@ -217,7 +218,7 @@ void Print(const Bench& bench, const Options& options) {
     copies.insert(copies.end(), row.copy_seconds.begin(), row.copy_seconds.end());
   }
   std::printf("%s, %s, commit %s; %lld numbers, %d repetitions of %d calls, median (low - high)\n",
-              bench.backend().name().c_str(), Processor().c_str(), KUMO_COMMIT,
+              bench.backend().name().c_str(), Machine().c_str(), kCommit.data(),
               static_cast<long long>(options.numbers), options.repetitions, options.queued);
   std::printf("%-24s %s GB/s read and written\n", "copy within the device",
               Rates(bench.copied_bytes(), copies).c_str());
@@ -244,7 +245,7 @@ void Print(const Bench& bench, const Options& options) {
   std::printf(
       "{\"benchmark\": \"device_codecs\", \"machine\": \"%s\", \"device\": \"%s\", "
       "\"commit\": \"%s\", \"copy_gb_per_s\": %.1f, \"rows\": [%s]}\n",
-      Processor().c_str(), bench.backend().name().c_str(), KUMO_COMMIT,
+      Machine().c_str(), bench.backend().name().c_str(), kCommit.data(),
       bench.copied_bytes() / SpreadOf(copies).median * 1e-9, json.c_str());
 }
 

@@ -24,13 +24,14 @@
 #include <iomanip>
 #include <iostream>
 #include <sstream>
-#include <thread>
 #include <vector>
 
 #include <glog/logging.h>
 
+#include "bench/report.h"
 #include "common/base/buffer.h"
 #include "common/base/process/process_start.h"
+#include "common/base/version.h"
 
 namespace kumo::bench {
 
@@ -112,20 +113,10 @@ Sample Ratio(const Sample& of, const Sample& to) {
   return ratio;
 }
 
-// First line of a command's output.
-std::string Ask(const char* command) {
-  std::string line;
-  FILE* pipe = popen(command, "r");
-  if (pipe == nullptr) return line;
-  for (int c = fgetc(pipe); c != EOF && c != '\n'; c = fgetc(pipe)) line += static_cast<char>(c);
-  pclose(pipe);
-  return line;
-}
-
-std::string Machine() {
-  return Ask("sed -n 's/^model name[^:]*: //p' /proc/cpuinfo") + ", " +
-         std::to_string(std::thread::hardware_concurrency()) + " processors, Linux " +
-         Ask("uname -r") + ", TCP " + Ask("cat /proc/sys/net/ipv4/tcp_congestion_control");
+std::string MachineWithTcp() {
+  std::string algorithm;
+  std::ifstream("/proc/sys/net/ipv4/tcp_congestion_control") >> algorithm;
+  return Machine() + ", TCP " + algorithm;
 }
 
 struct Times {
@@ -177,7 +168,7 @@ void Print(const Settings& settings, const std::vector<Contender>& contenders,
   std::cout << "push + pull of " << settings.megabytes << " MB of float32 in 1 MiB chunks, "
             << settings.runs << " interleaved runs" << (settings.tuned ? "" : ", malloc untuned")
             << "\n"
-            << Machine() << "\n"
+            << MachineWithTcp() << "\n"
             << std::fixed
             << "                        ms  (quartiles)        GB/s   of raw TCP  of bare ZeroMQ"
                "  processor ms\n";
@@ -196,10 +187,9 @@ void Print(const Settings& settings, const std::vector<Contender>& contenders,
 void WriteJson(const Settings& settings, const std::vector<Contender>& contenders,
                const std::vector<Times>& times, const Sample& raw, const Sample& bare) {
   std::ostringstream json;
-  json << "{\"benchmark\": \"push_pull\", \"machine\": \"" << Machine() << "\", \"commit\": \""
-       << Ask("git rev-parse --short HEAD 2>/dev/null")
-       << "\", \"megabytes\": " << settings.megabytes << ", \"runs\": " << settings.runs
-       << ", \"results\": [";
+  json << "{\"benchmark\": \"push_pull\", \"machine\": \"" << MachineWithTcp()
+       << "\", \"commit\": \"" << kCommit << "\", \"megabytes\": " << settings.megabytes
+       << ", \"runs\": " << settings.runs << ", \"results\": [";
   for (size_t c = 0; c < contenders.size(); ++c) {
     json << (c > 0 ? ", " : "") << "{\"name\": \"" << contenders[c].name
          << "\", \"median_ms\": " << times[c].wall.Median()

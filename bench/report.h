@@ -1,9 +1,12 @@
 // Benchmark reports: the machine, and medians with their spread.
 #pragma once
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,12 +26,19 @@ inline Spread SpreadOf(std::vector<double> values) {
   return {values.front(), (values[(n - 1) / 2] + values[n / 2]) / 2, values.back()};
 }
 
-inline std::string Processor() {
+// Processor, cores and kernel.
+inline std::string Machine() {
+  std::string processor = "unknown";
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+    if (!line.starts_with("model name")) continue;
+    processor = line.substr(line.find(':') + 2);
+    break;
   }
-  return "unknown";
+  utsname system = {};
+  uname(&system);
+  return processor + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores, " +
+         system.sysname + " " + system.release;
 }
 
 }  // namespace kumo

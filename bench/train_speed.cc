@@ -29,6 +29,7 @@
 #include "bench/report.h"
 #include "bench/torch_rival.h"
 #include "bench/train_work.h"
+#include "common/base/version.h"
 
 namespace kumo {
 namespace {
@@ -140,8 +141,9 @@ void Print(const std::vector<Outcome>& outcomes, const std::string& torch_versio
       "{\"benchmark\": \"train_speed\", \"machine\": \"%s\", \"commit\": \"%s\", "
       "\"device\": \"%s\", \"instruction_set\": \"%s\", \"torch\": \"%s\", \"time\": \"%s\", "
       "\"results\": [%s]}\n",
-      Processor().c_str(), KUMO_COMMIT, arguments.device.c_str(), arguments.instruction_set.c_str(),
-      torch_version.c_str(), arguments.cpu_time ? "cpu" : "wall", json.c_str());
+      Machine().c_str(), kCommit.data(), arguments.device.c_str(),
+      arguments.instruction_set.c_str(), torch_version.c_str(), arguments.cpu_time ? "cpu" : "wall",
+      json.c_str());
 }
 
 Arguments Parse(int argc, char** argv) {
