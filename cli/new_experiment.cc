@@ -1,9 +1,9 @@
 #include "cli/new_experiment.h"
 
-#include <algorithm>
 #include <cctype>
 
 #include "common/base/terminal.h"
+#include "common/base/text.h"
 #include "common/settings/config_file.h"
 #include "common/settings/option_pages.h"
 #include "common/settings/option_table.h"
@@ -14,13 +14,6 @@ namespace {
 
 constexpr int kColumns = 98;  // of a comment, without "# "
 constexpr char kNetworkFile[] = "network.file";
-
-std::string_view TakeLine(std::string_view* text) {
-  const size_t end = std::min(text->find('\n'), text->size());
-  const std::string_view line = text->substr(0, end);
-  text->remove_prefix(std::min(end + 1, text->size()));
-  return line;
-}
 
 // The text as a comment.
 std::string Comment(const std::string& text) {

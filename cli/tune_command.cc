@@ -1,8 +1,6 @@
 // kumo tune: mode, block, codec and overlap for a network. kumo-worker measures the arithmetic of
 // the experiment; a model (common/job/round_time.h) predicts rounds over the links that the user
 // names.
-#include <google/protobuf/struct.pb.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 #include <cctype>
@@ -14,12 +12,12 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/launch/child_process.h"
+#include "cli/launch/json_answer.h"
 #include "common/base/json.h"
 #include "common/base/text_table.h"
 #include "common/job/round_time.h"
@@ -27,8 +25,6 @@
 
 namespace kumo {
 namespace {
-
-using google::protobuf::Struct;
 
 constexpr int kBlocks[] = {8, 32, 128};
 // Delays of gradients, in rounds. Longer ones cost more accuracy than blocks do.
@@ -106,15 +102,6 @@ struct Measured {
   std::vector<Codec> codecs;
 };
 
-double Number(const Struct& object, const std::string& name) {
-  const auto field = object.fields().find(name);
-  return field == object.fields().end() ? 0 : field->second.number_value();
-}
-bool Flag(const Struct& object, const std::string& name) {
-  const auto field = object.fields().find(name);
-  return field != object.fields().end() && field->second.bool_value();
-}
-
 Result<Measured> Measure(const Arguments& arguments) {
   ChildSpec spec;
   spec.command = arguments.experiment.Forward();
@@ -125,34 +112,21 @@ Result<Measured> Measure(const Arguments& arguments) {
   KUMO_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(spec, &output));
   if (end.code != 0) return ErrorOf("kumo-worker --speed", end, output);
   Measured measured;
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    Struct answer;
-    if (!line.starts_with("{") ||
-        !google::protobuf::util::JsonStringToMessage(line, &answer).ok()) {
-      continue;
-    }
-    measured.parameters = Number(answer, "parameters");
-    measured.train_samples = Number(answer, "train_samples");
-    measured.minibatch = static_cast<int>(Number(answer, "minibatch"));
-    measured.step_s = Number(answer, "step_s");
-    const auto codecs = answer.fields().find("codecs");
-    if (codecs == answer.fields().end()) continue;
-    for (const auto& value : codecs->second.list_value().values()) {
-      const Struct& codec = value.struct_value();
-      const auto name = codec.fields().find("codec");
-      if (name == codec.fields().end()) continue;
-      measured.codecs.push_back(
-          {.name = name->second.string_value(),
-           .push_bytes = Number(codec, "push_bytes"),
-           .pull_bytes = Number(codec, "pull_bytes"),
-           .speed = {.step_s = measured.step_s,
-                     .encode_s = Number(codec, "encode_s"),
-                     .install_s = Number(codec, "install_s"),
-                     .add_s = Number(codec, "add_s"),
-                     .close_s = Number(codec, "close_s"),
-                     .codes_beside_steps = Flag(answer, "codes_beside_steps")}});
-    }
+  const JsonAnswer answer = JsonAnswer::LineIn(output);
+  measured.parameters = answer.Number("parameters");
+  measured.train_samples = answer.Number("train_samples");
+  measured.minibatch = static_cast<int>(answer.Number("minibatch"));
+  measured.step_s = answer.Number("step_s");
+  for (const JsonAnswer& codec : answer.Objects("codecs")) {
+    measured.codecs.push_back({.name = codec.Text("codec"),
+                               .push_bytes = codec.Number("push_bytes"),
+                               .pull_bytes = codec.Number("pull_bytes"),
+                               .speed = {.step_s = measured.step_s,
+                                         .encode_s = codec.Number("encode_s"),
+                                         .install_s = codec.Number("install_s"),
+                                         .add_s = codec.Number("add_s"),
+                                         .close_s = codec.Number("close_s"),
+                                         .codes_beside_steps = answer.Flag("codes_beside_steps")}});
   }
   if (measured.codecs.empty() || measured.train_samples < 1) {
     return Internal("kumo-worker --speed printed no speeds; it is of another version than kumo");

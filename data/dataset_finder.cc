@@ -434,9 +434,7 @@ Result<FoundDataset> FindMap(const std::string& folder, const std::vector<std::s
   data.classes = 2;
   std::string_view rest = WithoutByteOrderMark(text);
   for (int64_t number = 1; !rest.empty(); ++number) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::optional<FoundMapLine> line = MapLineIn(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::optional<FoundMapLine> line = MapLineIn(TakeLine(&rest));
     if (!line) continue;  // the reader names it
     if (line->label >= kMostClasses) {
       return InvalidArgument(map + ":" + std::to_string(number) + ": class " +

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <google/protobuf/struct.pb.h>
-#include <google/protobuf/util/json_util.h>
-
 #include "cli/launch/child_process.h"
+#include "cli/launch/json_answer.h"
 #include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
 
@@ -19,42 +15,18 @@ namespace kumo {
 
 namespace {
 
-using google::protobuf::Struct;
-
 constexpr std::string_view kWarning = Logging::kWarning;
 
-int64_t WholeNumber(const Struct& object, const std::string& name) {
-  const auto field = object.fields().find(name);
-  if (field == object.fields().end()) return 0;
-  const double number = field->second.number_value();
-  constexpr double kTooLarge = 9223372036854775808.0;  // 2^63
-  if (!(number >= 0)) return 0;
-  return number < kTooLarge ? static_cast<int64_t>(number) : std::numeric_limits<int64_t>::max();
+JobSize::Memory NeedIn(const JsonAnswer& answer, const std::string& whose) {
+  const JsonAnswer need = answer.Object(whose);
+  return {need.Count("bytes"), need.Text("most")};
 }
 
-JobSize::Memory NeedIn(const Struct& object, const std::string& whose) {
-  const auto field = object.fields().find(whose);
-  if (field == object.fields().end()) return {};
-  const Struct& need = field->second.struct_value();
-  const auto most = need.fields().find("most");
-  return {WholeNumber(need, "bytes"),
-          most == need.fields().end() ? "" : most->second.string_value()};
-}
-
-// Parses the JSON line of a worker's output. others: receives the lines for people.
+// The JSON line of a worker's output. others: receives the lines for people.
 JobSize SizeIn(const std::string& output, std::vector<std::string>* others) {
-  JobSize size;
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    Struct answer;
-    if (line.starts_with("{") && google::protobuf::util::JsonStringToMessage(line, &answer).ok()) {
-      size = {WholeNumber(answer, "parameters"), WholeNumber(answer, "chunks"),
-              NeedIn(answer, "worker"), NeedIn(answer, "server")};
-    } else {
-      others->push_back(line);
-    }
-  }
-  return size;
+  const JsonAnswer answer = JsonAnswer::LineIn(output, others);
+  return {answer.Count("parameters"), answer.Count("chunks"), NeedIn(answer, "worker"),
+          NeedIn(answer, "server")};
 }
 
 // True for the lines about the device; the other lines are the same on all devices.

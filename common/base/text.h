@@ -52,6 +52,12 @@ std::string Counted(int64_t number, std::string_view one, std::string_view more 
 // The text without the byte order mark of UTF-8, with which some programs begin a text.
 std::string_view WithoutByteOrderMark(std::string_view text);
 
+// The text without blanks and ends of lines around it.
+std::string_view Trimmed(std::string_view text);
+
+// Removes the first line of *text, with its end, and returns it without that.
+std::string_view TakeLine(std::string_view* text);
+
 // ASCII letters become small ones; other bytes stay.
 std::string LowerCase(std::string_view text);
 

@@ -1,9 +1,9 @@
 #include "common/settings/command_line_pages.h"
 
-#include <algorithm>
 #include <cctype>
 #include <string_view>
 
+#include "common/base/text.h"
 #include "common/settings/command_line.h"
 
 namespace kumo {
@@ -71,11 +71,7 @@ std::string Escaped(std::string_view line) {
 
 std::string EscapedLines(std::string_view text) {
   std::string lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines += Escaped(text.substr(0, end)) + "\n";
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  while (!text.empty()) lines += Escaped(TakeLine(&text)) + "\n";
   return lines;
 }
 

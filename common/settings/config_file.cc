@@ -1,8 +1,8 @@
 #include "common/settings/config_file.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "common/base/text.h"
 #include "common/settings/option_value.h"
 
 namespace kumo {
@@ -99,9 +99,7 @@ std::vector<ConfigLine> ReadConfigLines(std::string_view text) {
   std::vector<ConfigLine> lines;
   std::string section;
   for (int number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view content = Content(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view content = Content(TakeLine(&text));
     if (content.empty()) continue;
     if (content.front() == '[' && content.back() == ']') {
       section = std::string(content.substr(1, content.size() - 2));

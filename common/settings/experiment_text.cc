@@ -29,11 +29,8 @@ struct KeyValue {
   std::string_view value;
 };
 
-// Takes the first line off *text.
-KeyValue TakeLine(std::string_view* text) {
-  const size_t end = text->find('\n');
-  const std::string_view line = text->substr(0, end);
-  *text = end == std::string_view::npos ? "" : text->substr(end + 1);
+KeyValue TakeKeyValue(std::string_view* text) {
+  const std::string_view line = TakeLine(text);
   const size_t equals = line.find(" = ");
   if (equals == std::string_view::npos) return {line, ""};
   return {line.substr(0, equals), line.substr(equals + 3)};
@@ -41,7 +38,7 @@ KeyValue TakeLine(std::string_view* text) {
 
 bool HasKey(std::string_view text, std::string_view key) {
   while (!text.empty()) {
-    if (TakeLine(&text).key == key) return true;
+    if (TakeKeyValue(&text).key == key) return true;
   }
   return false;
 }
@@ -74,7 +71,7 @@ std::string ExperimentText(const Experiment& experiment) {
 Result<Experiment> ExperimentOfText(std::string_view text) {
   Experiment experiment;
   while (!text.empty()) {
-    const auto [key, value] = TakeLine(&text);
+    const auto [key, value] = TakeKeyValue(&text);
     const Option* const option = OptionTable::Shared().Find(key);
     if (!option || !option->result() || option->Has(Effect::kStart)) continue;
     if (const Status read = option->read(value, &experiment); !read.ok()) {
@@ -116,7 +113,7 @@ std::string FirstDifference(std::string_view here, std::string_view there) {
   while (!here.empty() || !there.empty()) {
     const std::string_view ours = here.substr(0, here.find('\n'));
     const std::string_view theirs = there.substr(0, there.find('\n'));
-    const KeyValue a = TakeLine(&here), b = TakeLine(&there);
+    const KeyValue a = TakeKeyValue(&here), b = TakeKeyValue(&there);
     if (ours == theirs) continue;
     if (a.key == b.key) {
       return Shown(KeyNow(a.key)) + " is " + Shown(a.value) + " here and " + Shown(b.value) +
@@ -137,7 +134,7 @@ std::string FirstDifference(std::string_view here, std::string_view there) {
 std::vector<SettingChange> SettingChanges(std::string_view then, const Experiment& now) {
   std::map<std::string, std::string> were;
   while (!then.empty()) {
-    const KeyValue line = TakeLine(&then);
+    const KeyValue line = TakeKeyValue(&then);
     were.insert_or_assign(std::string(KeyNow(line.key)), std::string(line.value));
   }
   static const Experiment& defaults = *new Experiment;

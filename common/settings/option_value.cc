@@ -85,13 +85,6 @@ std::string Allowed::Text() const {
   return "";
 }
 
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return "";
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
 Status ReadValue(std::string_view text, const Allowed&, bool* value) {
   const bool yes = text == "true" || text == "yes" || text == "on" || text == "1";
   const bool no = text == "false" || text == "no" || text == "off" || text == "0";

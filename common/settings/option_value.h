@@ -106,7 +106,4 @@ Allowed AllowedChoices() {
 // of at most kMaxImageSide pixels. InvalidArgument as for ReadValue.
 Result<std::vector<int64_t>> ParseImageExtents(std::string_view text);
 
-// `text` without blanks and ends of lines around it.
-std::string_view Trimmed(std::string_view text);
-
 }  // namespace kumo

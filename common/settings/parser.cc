@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/file.h"
+#include "common/base/text.h"
 #include "common/settings/key_advice.h"
 
 namespace kumo {

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "common/base/text.h"
 #include "common/settings/experiment_text.h"
 #include "common/settings/option_table.h"
 

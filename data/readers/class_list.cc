@@ -24,14 +24,8 @@ Result<std::vector<std::string>> ReadClassList(const std::string& path) {
   std::unordered_map<std::string, int64_t> lines;
   int64_t number = 0;
   for (std::string_view rest = WithoutByteOrderMark(text); !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::string_view line = Trimmed(TakeLine(&rest));
     ++number;
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t')) {
-      line.remove_suffix(1);
-    }
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
     if (line.empty()) continue;
     const auto [before, first] = lines.emplace(line, number);
     if (!first) {

@@ -1,5 +1,6 @@
 #include "data/readers/image_set_names.h"
 
+#include "common/base/text.h"
 #include "common/settings/option_value.h"
 
 namespace kumo {

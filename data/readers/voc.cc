@@ -114,13 +114,7 @@ Result<std::vector<ListedImage>> ImagesIn(std::string_view text, const std::stri
   text = WithoutByteOrderMark(text);
   std::vector<ListedImage> images;
   for (int64_t number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t')) {
-      line.remove_suffix(1);
-    }
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+    std::string_view line = Trimmed(TakeLine(&text));
     if (line.empty()) continue;
     std::string where = list + ":" + std::to_string(number);
     if (line.find_first_of(" \t") != line.npos) {

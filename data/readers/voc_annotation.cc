@@ -15,13 +15,6 @@ namespace {
 constexpr double kLargestCoordinate = 1 << 22;
 constexpr size_t kShown = 40;  // bytes of a value in a message
 
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
 std::string_view TextOf(const pugi::xml_node& parent, const char* child) {
   return Trimmed(parent.child_value(child));
 }

@@ -45,6 +45,8 @@ class SurveyDriver {
                                clock_->NowUs());
     } else if (const auto* keep = std::get_if<KeepManifestAction>(&action)) {
       disk_->KeepManifest(*keep);
+    } else {
+      LOG(DFATAL) << "a survey asks its driver for an action that only a server has";
     }
     return {};
   }

@@ -13,6 +13,7 @@
 #include "common/base/did_you_mean.h"
 #include "common/base/file.h"
 #include "common/base/printable.h"
+#include "common/base/text.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/manifest.h"
 #include "common/checkpoint/relocation.h"

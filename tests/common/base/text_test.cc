@@ -62,5 +62,19 @@ TEST(Text, ThingsAreCountedInTheirNumber) {
   EXPECT_EQ(Counted(1, "class", "classes"), "1 class");
 }
 
+TEST(Text, LinesAreTakenOneByOneAndTheLastNeedsNoEnd) {
+  std::string_view text = "one\n\n three ";
+  std::vector<std::string_view> lines;
+  while (!text.empty()) lines.push_back(TakeLine(&text));
+  EXPECT_EQ(lines, (std::vector<std::string_view>{"one", "", " three "}));
+  EXPECT_EQ(TakeLine(&text), "");
+}
+
+TEST(Text, BlanksAroundATextAreLeftOut) {
+  EXPECT_EQ(Trimmed("\t a b \r\n"), "a b");
+  EXPECT_EQ(Trimmed(" \n"), "");
+  EXPECT_EQ(Trimmed(""), "");
+}
+
 }  // namespace
 }  // namespace kumo
