@@ -1,5 +1,6 @@
 #include "server/shard/gathered_snapshot.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -45,17 +46,30 @@ Result<std::map<int64_t, Version>> RestoredVersions(const ShardSnapshot& snapsho
   };
   std::map<int64_t, Restored> restored;
   for (int64_t v = plan.OldestSaved(snapshot.version); v <= snapshot.version; ++v) restored[v];
-  for (const StateArray& array : snapshot.arrays) {
+  const auto restore = [&](const StateArray& array, bool starts) {
     const bool earlier = array.kind == StateKind::kEarlierStart;
     const auto of = restored.find(snapshot.version - (earlier ? array.slot : 0));
     const std::optional<int> number =
         earlier ? Version::kStart : ArrayNumber(array.kind, array.slot);
-    if (of == restored.end() || !number || !Overlaps(array, chunk.range)) continue;
-    FloatArray& whole = of->second.arrays[*number];
-    if (!whole) whole = MakeArray(chunk.range.size());
+    if (of == restored.end() || !number || !Overlaps(array, chunk.range)) return;
+    if ((*number == Version::kStart) != starts) return;
+    auto& arrays = of->second.arrays;
+    FloatArray& whole = arrays[*number];
+    if (!whole) {
+      // Weights and workers' copy are absent where they are the start, as those of a tensor that
+      // was frozen; slots are absent where they are zero.
+      whole = MakeArray(chunk.range.size());
+      const auto start = arrays.find(Version::kStart);
+      if ((number == Version::kWeights || number == Version::kWorkerCopy) &&
+          start != arrays.end()) {
+        std::ranges::copy(start->second->span(), whole->span().begin());
+      }
+    }
     const int64_t copied = CopyOverlap(array, chunk.range, whole->span());
-    if (*number == Version::kStart) of->second.start_elements += copied;
-  }
+    if (starts) of->second.start_elements += copied;
+  };
+  for (const StateArray& array : snapshot.arrays) restore(array, true);
+  for (const StateArray& array : snapshot.arrays) restore(array, false);
   std::map<int64_t, Version> versions;
   for (auto& [number, version] : restored) {
     // The earlier starts of a tensor that was frozen since then are dropped (Relocation::Move).

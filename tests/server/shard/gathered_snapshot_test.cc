@@ -110,6 +110,32 @@ TEST(GatheredSnapshots, OneThatIsStartedAnewHasNothingOfTheOneBefore) {
   EXPECT_EQ(save.snapshot.arrays.size(), 1u);
 }
 
+// A tensor that is not frozen any longer may share a chunk with others.
+TEST(GatheredSnapshots, WhereWeightsAndWorkersCopyAreAbsentTheyAreTheStart) {
+  Rng rng(1, RngPurpose::kTest);
+  const Chunk frozen{.index = 0, .range = {0, 15}};
+  const Chunk trained{.index = 1, .range = {15, 40}};
+  Version apart = RandomVersion(trained, /*apart=*/true, 1, &rng);
+  apart.worker_copy = RandomFloats(trained.range.size(), &rng);
+  const Version still = RandomVersion(frozen, /*apart=*/false, 0, &rng);
+  GatheredSnapshots gathered;
+  gathered.Add(trained, 9, apart, {}, kSavedPlan);
+  gathered.Add(frozen, 9, still, {}, kSavedPlan);
+  const auto restored =
+      RestoredVersions(Cut(gathered.Take().snapshot, &rng), kChunks[0], kSavedPlan);
+  ASSERT_TRUE(restored.ok()) << restored.status().message();
+  const Version& back = restored->at(9);
+  const auto joined = [](const FloatArray& front, const FloatArray& rest) {
+    std::vector<float> numbers = Numbers(front);
+    numbers.insert(numbers.end(), rest->span().begin(), rest->span().end());
+    return numbers;
+  };
+  EXPECT_EQ(Numbers(back.start), joined(still.start, apart.start));
+  EXPECT_EQ(Numbers(back.weights), joined(still.start, apart.weights));
+  EXPECT_EQ(Numbers(back.worker_copy), joined(still.start, apart.worker_copy));
+  EXPECT_EQ(Numbers(back.slots[0]), joined(MakeArray(frozen.range.size()), apart.slots[0]));
+}
+
 TEST(GatheredSnapshots, WithADelayTheStartsOfLaterRoundsAreSavedAndComeBack) {
   const JobPlan plan = test::DelayedJob(2).plan();
   Rng rng(1, RngPurpose::kTest);
