@@ -246,7 +246,10 @@ Effects Leasing::HelpStragglers(std::vector<int> missing, int64_t round, const M
   const bool straggles = open_ms >= std::max(kLeastStraggling, kStraggling * expected_ms);
   const bool rare = Buggify(RareWay::kStragglersHelped);
   if (!straggles && !rare) return {};
+  const auto& leases = table_.leases();
   std::erase_if(missing, [&](int partition) {
+    // The servers' reports name them.
+    if (partition < 0 || partition >= std::ssize(leases)) return true;
     return !rare && !Straggles(partition, round, computing_ms, members, now);
   });
   return AssignHelpers(missing, round, takers, &table_) ? Orders() : Effects();

@@ -1,5 +1,6 @@
 #include "server/coordinator/coordinator.h"
 
+#include <climits>
 #include <cmath>
 #include <set>
 
@@ -293,6 +294,20 @@ TEST(Coordinator, WhoIsIdleComputesAStragglersPartitionToo) {
     fleet.Reach(1);
     EXPECT_EQ(Leases(fleet.Heartbeat("worker/b/1")), of_b);
   }
+}
+
+TEST(Coordinator, PartitionsThatAServerInventsStraggleForNobody) {
+  Fleet fleet = Training(SmallJob(), 1, 2);
+  const auto of_a = Leases(fleet.Heartbeat("worker/a/1", 1, 0, false, /*compute_ms=*/100));
+  fleet.Heartbeat("worker/b/1", 1, 0, false, /*compute_ms=*/100);
+  wire::ServerReport report;
+  report.set_ready(true);
+  report.set_version(0);
+  for (const int invented : {3, 100000, -1, INT_MIN}) report.add_missing(invented);
+  fleet.Report(0, report);
+  fleet.Tick(500 * kMillisecond);
+  fleet.Tick(kSecond);
+  EXPECT_EQ(Leases(fleet.Heartbeat("worker/a/1")), of_a);
 }
 
 // On a slow network copies of it would take as long again.
