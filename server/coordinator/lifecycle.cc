@@ -123,6 +123,10 @@ std::optional<Status> StartGate::Tick(const Recovery& recovery, const Membership
     return OkStatus();
   }
   if (stop && beginning) return Unavailable("stopped before the training began");
+  if (stop && !enough) {
+    return Unavailable(
+        "stopped after the job went back; start it again to go on from its newest checkpoint");
+  }
   if (now - enough_at_ > limit) {
     return Unavailable("waited " + InWholeSeconds(limit) + " for " + missing);
   }

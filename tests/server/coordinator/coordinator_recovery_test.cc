@@ -220,6 +220,23 @@ TEST(Coordinator, AServerThatIsStartedAgainMakesTheJobGoBack) {
   for (const auto& [partition, from] : leases) EXPECT_EQ(from, 4);
 }
 
+// The checkpoint that it went back to is on the disk.
+TEST(Coordinator, AStopWhileTheJobGoesBackWaitsForNobody) {
+  Fleet fleet = Training(SmallJob(), 2, 2);
+  fleet.Reach(1);
+  ASSERT_TRUE(StartServerAgain(&fleet, 2).ok());
+  fleet.Chosen(std::nullopt);
+  fleet.Bye("worker/a/1");
+  fleet.Bye("worker/b/1");
+  fleet.RequestStop();
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "failed");
+  for (int second = 0; second < 60 && !fleet.exit; ++second) fleet.Tick(kSecond);
+  ASSERT_TRUE(fleet.exit);
+  EXPECT_EQ(fleet.exit->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(fleet.exit->message(), HasSubstr("start it again"));
+}
+
 // Its process has died before the one that is known was started.
 TEST(Coordinator, ALateHelloOfAServerThatHasDiedChangesNothing) {
   Fleet fleet = Training(SmallJob(), 2, 1);
