@@ -34,7 +34,7 @@ std::string DescribeEvaluation(const checkpoint::Manifest& manifest) {
   if (headline) text += ", validation " + Described(*headline);
   const MetricSums sums = ReadSums(manifest.evaluation().sums());
   for (const MetricFigure& figure : MetricsOf(manifest).FiguresOf(sums)) {
-    if (figure.name != headline->name) text += ", " + Described(figure);
+    if (!headline || figure.name != headline->name) text += ", " + Described(figure);
   }
   return text;
 }

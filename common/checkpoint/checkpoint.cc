@@ -216,6 +216,7 @@ Result<ShardSnapshot> ReadSnapshot(FileSystem& files, const std::string& folder,
                                    const checkpoint::Manifest& manifest, Range wanted) {
   ShardSnapshot snapshot;
   snapshot.version = manifest.version();
+  if (wanted.size() == 0) return snapshot;
   const std::string directory = JoinPath(folder, CheckpointName(manifest.version()));
   for (int i = 0; i < manifest.files_size(); ++i) {
     if (!IsAbout(manifest.files(i), wanted)) continue;

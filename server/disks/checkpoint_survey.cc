@@ -76,7 +76,7 @@ void CheckpointSurvey::OnHello(int server, const wire::Header& header, StepConte
 void CheckpointSurvey::OnHeld(int server, const wire::HeldCheckpoints& held, StepContext* context) {
   if (!hellos_.contains(server) || !answered_.insert(server).second) return;
   until_ = context->now + settings_.join_timeout;
-  if (held.generation() < kLastGeneration) {
+  if (held.generation() <= kLastGeneration) {
     generation_ = std::max(generation_, held.generation());
   }
   for (const auto& one : held.checkpoints()) {

@@ -136,7 +136,11 @@ Result<std::vector<int>> Disk::Check(const CheckFilesAction& check) {
 
 // A failure is only logged: the checkpoint is complete on server 0's disk.
 void Disk::KeepManifest(const KeepManifestAction& keep) {
-  if (Status status = WriteManifest(*files_, folder_, keep.manifest); !status.ok()) {
+  // A server without a chunk has no file of the checkpoint, and so no folder yet.
+  Status status =
+      files_->CreateDirectories(JoinPath(folder_, CheckpointName(keep.manifest.version())));
+  if (status.ok()) status = WriteManifest(*files_, folder_, keep.manifest);
+  if (!status.ok()) {
     LOG(WARNING) << status.message();
     return;
   }

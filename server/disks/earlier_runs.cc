@@ -75,12 +75,23 @@ Result<std::vector<std::string>> CheckpointsAfter(FileSystem& files, const std::
   return names;
 }
 
+// Into the new `folder`, which is removed if it is empty and the first checkpoint cannot be moved:
+// `checkpoints` may be a link to another disk.
 Status MoveCheckpoints(FileSystem& files, const std::string& output,
                        const std::vector<std::string>& names, const std::string& folder) {
+  if (names.empty()) return OkStatus();
   const std::string from = JoinPath(output, "checkpoints"), to = JoinPath(folder, "checkpoints");
   KUMO_RETURN_IF_ERROR(files.CreateDirectories(to));
   for (const std::string& name : names) {
-    KUMO_RETURN_IF_ERROR(files.Rename(JoinPath(from, name), JoinPath(to, name)));
+    const Status moved = files.Rename(JoinPath(from, name), JoinPath(to, name));
+    if (moved.ok()) continue;
+    if (name == names.front()) {
+      (void)files.RemoveEmptyDirectory(to);
+      (void)files.RemoveEmptyDirectory(folder);
+    }
+    return Status(moved.code(), moved.message() +
+                                    "; move the checkpoints away by hand, or choose " +
+                                    "another output.directory");
   }
   KUMO_RETURN_IF_ERROR(files.SyncDirectory(to));
   return files.SyncDirectory(from);
@@ -95,12 +106,10 @@ Result<std::string> SetRunAside(FileSystem& files, const std::string& output) {
   KUMO_ASSIGN_OR_RETURN(const std::vector<std::string> curves, Curves(files, output));
   if (checkpoints.empty() && curves.empty()) return std::string();
   KUMO_ASSIGN_OR_RETURN(const std::string folder, NewFolder(files, output));
+  KUMO_RETURN_IF_ERROR(MoveCheckpoints(files, output, checkpoints, folder));
   CopyLogs(files, output, folder);
   for (const std::string& name : curves) {
     KUMO_RETURN_IF_ERROR(files.Rename(JoinPath(output, name), JoinPath(folder, name)));
-  }
-  if (!checkpoints.empty()) {
-    KUMO_RETURN_IF_ERROR(MoveCheckpoints(files, output, checkpoints, folder));
   }
   KUMO_RETURN_IF_ERROR(files.SyncDirectory(folder));
   KUMO_RETURN_IF_ERROR(files.SyncDirectory(output));

@@ -35,13 +35,17 @@ Result<uint32_t> LastGeneration(FileSystem& files, const Experiment& experiment)
     return text.status();
   }
   const uint32_t number = ParseNumber<uint32_t>(text->substr(0, text->find('\n'))).value_or(0);
-  return number < kLastGeneration ? number : 0;
+  return number <= kLastGeneration ? number : 0;
 }
 
 Result<uint32_t> ReserveGeneration(FileSystem& files, const Experiment& experiment,
                                    uint32_t at_least) {
   KUMO_ASSIGN_OR_RETURN(const uint32_t last, LastGeneration(files, experiment));
   const uint32_t generation = std::max(last, at_least) + 1;
+  if (generation > kLastGeneration) {
+    return FailedPrecondition(GenerationFile(experiment) +
+                              ": no generation is left; begin the job in another output.directory");
+  }
   KUMO_RETURN_IF_ERROR(WriteGeneration(files, experiment, generation));
   return generation;
 }

@@ -112,7 +112,10 @@ void Cluster::Deliver(const std::shared_ptr<Process>& from, const std::shared_pt
 
 FileSystem* Cluster::OwnFiles(int index) {
   auto& files = disk_->own[index];
-  if (!files) files = std::make_shared<MemoryFileSystem>();
+  if (!files) {
+    files = std::make_shared<MemoryFileSystem>();
+    CHECK(files->CreateDirectories(settings_.experiment.output.directory).ok());
+  }
   return files.get();
 }
 

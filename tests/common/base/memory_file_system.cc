@@ -87,13 +87,25 @@ std::string* MemoryFileSystem::Contents(const std::string& path) {
   return at == names_.end() || !at->second ? nullptr : &at->second->bytes;
 }
 
+Status MemoryFileSystem::CheckFolderOf(const std::string& path) const {
+  const std::string folder = DirectoryOf(path);
+  const auto at = names_.find(folder);
+  if (folder == "/" || folder == "." || (at != names_.end() && !at->second)) return OkStatus();
+  return NotFound("cannot open " + path + ": no such folder");
+}
+
 void MemoryFileSystem::Put(const std::string& path, std::string bytes) {
+  for (std::string folder = DirectoryOf(path); folder != "/" && folder != ".";
+       folder = DirectoryOf(folder)) {
+    names_[folder] = durable_names_[folder] = nullptr;
+  }
   names_[path] = std::make_shared<Node>(Node{bytes, bytes});
   durable_names_[path] = names_[path];
 }
 
 Result<std::unique_ptr<WritableFile>> MemoryFileSystem::Create(const std::string& path) {
   KUMO_RETURN_IF_ERROR(Operation("create " + path));
+  KUMO_RETURN_IF_ERROR(CheckFolderOf(path));
   std::shared_ptr<Node>& node = names_[path];
   if (!node) node = std::make_shared<Node>();
   node->bytes.clear();
@@ -102,6 +114,7 @@ Result<std::unique_ptr<WritableFile>> MemoryFileSystem::Create(const std::string
 
 Result<std::unique_ptr<WritableFile>> MemoryFileSystem::OpenForAppending(const std::string& path) {
   KUMO_RETURN_IF_ERROR(Operation("open " + path));
+  KUMO_RETURN_IF_ERROR(CheckFolderOf(path));
   std::shared_ptr<Node>& node = names_[path];
   if (!node) node = std::make_shared<Node>();
   return std::unique_ptr<WritableFile>(new MemoryWritableFile(this, node));
@@ -117,6 +130,7 @@ Status MemoryFileSystem::Rename(const std::string& from, const std::string& to) 
   KUMO_RETURN_IF_ERROR(Operation("rename " + from));
   const auto at = names_.find(from);
   if (at == names_.end()) return NotFound("cannot rename " + from);
+  KUMO_RETURN_IF_ERROR(CheckFolderOf(to));
   Names moved;  // with what is in it, if it is a folder
   std::erase_if(names_, [&](const auto& entry) {
     const auto& [path, node] = entry;

@@ -2,7 +2,7 @@
 // after a power cut, and fails where the test wants it to.
 //
 // Contents become durable with WritableFile::Sync, names with SyncDirectory (POSIX promises no
-// more). One thread.
+// more). A file needs a folder. One thread.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class MemoryFileSystem : public FileSystem {
 
   // A file's bytes; nullptr when there is none. Borrowed until the next call.
   std::string* Contents(const std::string& path);
-  // A file that is durable at once.
+  // A file and its folders, durable at once.
   void Put(const std::string& path, std::string bytes);
 
   Result<std::unique_ptr<WritableFile>> Create(const std::string& path) override;
@@ -55,6 +55,9 @@ class MemoryFileSystem : public FileSystem {
 
  private:
   using Names = std::map<std::string, std::shared_ptr<Node>>;  // a folder's node is null
+
+  // NotFound unless the folder of `path` is there.
+  Status CheckFolderOf(const std::string& path) const;
 
   Names names_;
   Names durable_names_;

@@ -108,6 +108,16 @@ TEST(Best, IsByAnyMetricThatTheJobHas) {
                 CheckpointName(20) + " has top5_accuracy, perplexity");
 }
 
+// Where the headline has no figure, as one of NaN, another metric may have one.
+TEST(Best, AnEvaluationWithoutAHeadlineIsDescribedByItsOtherFigures) {
+  checkpoint::Manifest manifest;
+  manifest.mutable_evaluation()->set_epoch(3);
+  manifest.mutable_evaluation()->mutable_sums()->set_samples(10);
+  manifest.mutable_evaluation()->mutable_sums()->add_sums(3);
+  WriteMetrics(test::LossAndAccuracy(), manifest.mutable_metrics());
+  EXPECT_EQ(DescribeEvaluation(manifest), "epoch 3, loss 0.3000");
+}
+
 // Written before manifests named their metrics.
 TEST(Best, AManifestWithoutMetricsHasALossAndAnAccuracy) {
   MemoryFileSystem files;
@@ -140,6 +150,7 @@ TEST(Best, WhatAManifestWithoutMetricsSaysOfItsProgressIsReadByName) {
   then.set_point_correct(31);
   then.set_last_loss(0.25);
   then.set_last_accuracy(0.75);
+  ASSERT_TRUE(files.CreateDirectories(std::string(kFolder) + "/" + CheckpointName(10)).ok());
   ASSERT_TRUE(WriteManifest(files, kFolder, written).ok());
   const auto read = ReadManifest(files, kFolder, CheckpointName(10));
   ASSERT_TRUE(read.ok()) << read.status().message();

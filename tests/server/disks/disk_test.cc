@@ -83,6 +83,21 @@ TEST(Disk, WhatIsSavedIsRestoredOnceItsManifestIsThere) {
       kNumbers);
 }
 
+// With more servers than chunks, and a disk for each.
+TEST(Disk, AServerWithoutAChunkKeepsTheManifestAndGoesBackToIt) {
+  MemoryFileSystem files;
+  MemoryFileSystem own;
+  Disk disk(&files, SomeExperiment());
+  Disk without(&own, SomeExperiment());
+  const Result<SavedShardFile> file = disk.Save(SaveOf(4));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  without.KeepManifest({ManifestOf(4, *file)});
+  const Result<ShardSnapshot> restored =
+      without.Restore({1, CheckpointName(4), {3, 3}, 4, OkStatus(), SomeLayout()});
+  ASSERT_TRUE(restored.ok()) << restored.status().message();
+  EXPECT_TRUE(restored->arrays.empty());
+}
+
 // A server may have said anything, and may have said it of another disk.
 TEST(Disk, AManifestIsWrittenOnlyOfFilesThatAreWhatTheirServersHaveSaid) {
   MemoryFileSystem files;

@@ -84,6 +84,27 @@ TEST(EarlierRuns, LaterRoundsAreMovedAndTheCurvesCopied) {
   }
 }
 
+class CheckpointsOnAnotherDisk : public MemoryFileSystem {
+ public:
+  Status Rename(const std::string& from, const std::string& to) override {
+    const bool leaves = from.find("/checkpoints/") != from.npos;
+    return leaves ? FailedPrecondition("cannot rename: Invalid cross-device link")
+                  : MemoryFileSystem::Rename(from, to);
+  }
+};
+
+TEST(EarlierRuns, WhereCheckpointsCannotBeMovedNothingChangesAndTheRemedyIsNamed) {
+  CheckpointsOnAnotherDisk files;
+  Leave(&files, "run", {5});
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto folder = SetRunAside(files, "/out");
+    EXPECT_EQ(folder.status().code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(folder.status().message(), testing::HasSubstr("choose another output.directory"));
+    EXPECT_EQ(Text(&files, "/out/log.jsonl"), "run");
+    EXPECT_THAT(*files.List("/out/earlier"), ElementsAre());
+  }
+}
+
 // Whichever operation of the disk fails: every file is where it was, or in a numbered folder.
 TEST(EarlierRuns, AFullDiskLosesNothing) {
   bool finished = false;
@@ -106,6 +127,7 @@ TEST(EarlierRuns, AFullDiskLosesNothing) {
 
 TEST(EarlierRuns, ARunHasBegunOnceItIsMarked) {
   MemoryFileSystem files;
+  ASSERT_TRUE(files.CreateDirectories("/out").ok());
   EXPECT_FALSE(HasBegun(files, "/out", "a"));
   ASSERT_TRUE(MarkBegun(files, "/out", "a").ok());
   EXPECT_TRUE(HasBegun(files, "/out", "a"));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/job/protocol.h"
+
 #include "tests/common/base/memory_file_system.h"
 
 namespace kumo {
@@ -45,6 +47,14 @@ TEST(GenerationFile, ANumberThatNoJobComesToIsNotCountedOn) {
   const auto reserved = ReserveGeneration(files, InOut(), 6);
   ASSERT_TRUE(reserved.ok());
   EXPECT_EQ(*reserved, 7u);
+}
+
+// Else every checkpoint would be refused as one of an impossible generation.
+TEST(GenerationFile, AfterTheLastThereIsNone) {
+  MemoryFileSystem files;
+  ASSERT_TRUE(files.CreateDirectories("/out").ok());
+  EXPECT_EQ(*ReserveGeneration(files, InOut(), kLastGeneration - 1), kLastGeneration);
+  EXPECT_EQ(ReserveGeneration(files, InOut(), 0).status().code(), StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
