@@ -27,7 +27,7 @@ Result<struct stat> Look(const std::string& path) {
     const bool link = std::filesystem::is_symlink(path, error);
     return link ? FailedPrecondition(message + ": a dangling link") : NotFound(message);
   }
-  return errno == EIO ? DataLoss(message) : FailedPrecondition(message);
+  return errno == EIO ? Unavailable(message) : FailedPrecondition(message);
 }
 
 SourceFile FileOf(const struct stat& found, std::string path) {

@@ -82,6 +82,10 @@ Result<std::vector<Resolved>> Resolve(const Address& address) {
   const bool every = address.host == "*";
   const char* host = every ? nullptr : address.host.c_str();
   const int error = getaddrinfo(host, std::to_string(address.port).c_str(), &hints, &found);
+  if (error == EAI_AGAIN || error == EAI_MEMORY || error == EAI_SYSTEM) {
+    return Unavailable("cannot listen on " + address.ToString() + ": host '" + address.host +
+                       "' cannot be looked up now (" + gai_strerror(error) + ")");
+  }
   if (error != 0) {
     return FailedPrecondition("cannot listen on " + address.ToString() + ": host '" + address.host +
                               "' is unknown on this machine (" + gai_strerror(error) +
@@ -115,6 +119,11 @@ Status ListenError(const Address& address, int error) {
       return FailedPrecondition(
           "cannot listen on " + where +
           ": not permitted; ports below 1024 are reserved for root, choose another");
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+      return ResourceExhausted("cannot listen on " + where + ": " + std::strerror(error));
     default:
       return FailedPrecondition("cannot listen on " + where + ": " + std::strerror(error));
   }

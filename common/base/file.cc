@@ -34,8 +34,7 @@ StatusCode CodeOfErrno(int error) {
     case ENFILE:
     case ENOMEM:
       return StatusCode::kResourceExhausted;
-    case EIO:
-      return StatusCode::kDataLoss;
+    case EIO:  // also of a network's disk that does not answer: nothing is known to be lost
     case EAGAIN:
     case EBUSY:
     case ESTALE:

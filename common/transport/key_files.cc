@@ -97,6 +97,7 @@ Status WriteSecret(const std::string& path, const std::string& text) {
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kSecretMode);
   if (fd < 0) return SystemError(temporary, "cannot be created");
   Status status;
+  errno = ENOSPC;  // for a short write, which sets none
   if (write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()) || fsync(fd) != 0) {
     status = SystemError(temporary, "cannot be written");
   }

@@ -47,7 +47,7 @@ std::vector<SplitPart> PartsToKeep(const ReaderRequest& request, int64_t images)
 void AddRemarks(ImageSet* set);
 
 // True if an error of reading an image is the image's fault, and not the fault of a setting, memory
-// or a disk that may recover. A disk error (EIO) counts as the image's.
+// or a disk that may recover.
 bool IsDamage(const Status& error);
 
 // Remedies, to follow a message about damage.

@@ -64,6 +64,7 @@ void ShardHost::Enter(const Generation& former, const Generation& generation,
   if (ready_ && generation.since == former.since) {
     // The job goes on. The next server may be another process, which lacks the versions of this
     // one.
+    unconfirmed_.Clear();  // of the former generation; their workers push again
     if (generation.number != 0) shard_->ReplicateAgain(context);
     return;
   }

@@ -62,6 +62,7 @@ Status WriteHolder(int fd, const std::string& path, const LockHolder& holder) {
                            (holder.address.empty() ? "" : holder.address + "\n") +
                            (holder.unlocked ? kUnlocked : "");
   const auto length = static_cast<ssize_t>(text.size());
+  errno = ENOSPC;  // for a short write, which sets none
   const bool written =
       pwrite(fd, text.data(), length, 0) == length && ftruncate(fd, length) == 0 && fsync(fd) == 0;
   if (written) return OkStatus();

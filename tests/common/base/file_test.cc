@@ -87,6 +87,14 @@ TEST_F(PosixFileSystemTest, LongerFileThanTheLimitIsRefused) {
   EXPECT_THAT(status.message(), HasSubstr(In("f") + " has 5 bytes"));
 }
 
+// As of a network's disk that does not answer. The kernel has no memory at 0 to read.
+TEST_F(PosixFileSystemTest, AnInputErrorIsNoDamage) {
+  const auto file = files_.OpenForReading("/proc/self/mem");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  std::byte any[1];
+  EXPECT_EQ((*file)->Read(0, any).code(), StatusCode::kUnavailable);
+}
+
 TEST_F(PosixFileSystemTest, MissingFileIsNotFoundByName) {
   const Status status = ReadWholeFile(files_, In("nothing"), 5).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);

@@ -26,6 +26,7 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
     addrinfo info;
     sockaddr_in6 address;
   };
+  if (node != nullptr && std::strcmp(node, "later-host") == 0) return EAI_AGAIN;
   const bool moving = std::strcmp(node, "moving-host") == 0;
   const bool six = std::strcmp(node, "six-host") == 0;
   if (moving) ++lookups;
@@ -86,6 +87,13 @@ TEST(NameResolutionTest, AServerThatMovedToAnotherAddressIsFoundAgain) {
   ASSERT_TRUE(SendSoon(worker, "server/0", MakeMessage(2), {&worker, &second}));
   ASSERT_TRUE(RunUntil({&worker, &second}, [&] { return !second.received.empty(); }));
   EXPECT_GE(lookups, 2);
+}
+
+// As while a machine starts: another attempt may succeed.
+TEST(NameResolutionTest, ANameThatCannotBeLookedUpNowIsNoWrongName) {
+  Node server("server/0");
+  EXPECT_EQ(server.transport->Bind("tcp://later-host:0").code(), StatusCode::kUnavailable);
+  EXPECT_EQ(server.transport->Bind("tcp://no-host:0").code(), StatusCode::kFailedPrecondition);
 }
 
 // As in a cluster of IPv6 alone: the name is what the server listens on and the worker connects to.
