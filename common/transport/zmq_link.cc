@@ -216,6 +216,7 @@ int ZmqLink::Send(const std::string* routing_id, ZmqFrame* header, ZmqFrame* pay
 bool ZmqLink::Receive(Arrived* arrived) {
   bool named = !listens();
   for (bool more = true; more;) {
+    if (arrived->count == arrived->frames.size()) return Drain(arrived);
     auto frame = std::make_shared<ZmqFrame>();
     if (zmq_msg_recv(frame->get(), socket_.get(), ZMQ_DONTWAIT) < 0) return false;
     more = frame->more();
@@ -230,8 +231,23 @@ bool ZmqLink::Receive(Arrived* arrived) {
     if (arrived->count < Arrived::kFrames) {
       arrived->frames[arrived->count] = {std::move(frame), content};
     }
-    arrived->count = std::min(arrived->count + 1, arrived->frames.size());
+    ++arrived->count;
   }
+  return true;
+}
+
+// An empty frame has two bytes on the wire, so there may be millions, and who sends many means ill.
+bool ZmqLink::Drain(Arrived* arrived) {
+  constexpr int kMany = 64;
+  ZmqFrame frame;
+  int frames = 0;
+  for (bool more = true; more; more = frame.more()) {
+    if (zmq_msg_recv(frame.get(), socket_.get(), ZMQ_DONTWAIT) < 0) return false;
+    arrived->bytes += frame.bytes().size();
+    frames = std::min(frames + 1, kMany);
+    if (listens() && frames < kMany) Know(&frame, arrived);
+  }
+  if (guard_ != nullptr && frames == kMany) guard_->Cut(zmq_msg_get(frame.get(), ZMQ_SRCFD));
   return true;
 }
 

@@ -81,6 +81,9 @@ class ZmqLink {
  private:
   ZmqLink(ZmqSocket socket, PeerName peer, Address address);
 
+  // Receives the rest of a message with too many frames. Returns false if it is incomplete.
+  bool Drain(Arrived* arrived);
+
   Status Watch(void* context, int events);
   void HandleEvent(int event, int value,
                    const std::function<void(const PeerName& peer)>& on_connected);

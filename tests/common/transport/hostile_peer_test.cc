@@ -226,6 +226,18 @@ TEST_F(HostilePeerTest, AFrameOneByteLongerThanTheLimitIsNotReceived) {
   EXPECT_TRUE(RunUntil({&server_}, [&] { return !server_.received.empty(); }));
 }
 
+TEST_F(HostilePeerTest, AMessageOfAMillionFramesEndsItsConnection) {
+  const int fd = ConnectZmtp("worker/many/1");
+  std::string empty;
+  for (int i = 0; i < 1'000'000; ++i) empty += std::string("\1\0", 2);
+  SendRaw(fd, empty);
+  SendRaw(fd, std::string(2, '\0'));
+  EXPECT_TRUE(IsClosed(fd));
+  close(fd);
+  ExpectService();
+  EXPECT_EQ(server_.transport->counters().messages_refused, 1u);
+}
+
 TEST_F(HostilePeerTest, FramesThatAreNotOursAreCountedAndDropped) {
   Intruder intruder(address_, IdOf("worker/odd/1"));
   Rng rng(1, RngPurpose::kTest, 12);
