@@ -142,10 +142,9 @@ Result<std::string> Run(const Arguments& arguments, Experiment experiment, const
   ProcessTitle title{"kumo-server", "server-" + std::to_string(arguments.index),
                      std::string(kVersion), std::string(kCommit), arguments.index == 0};
   const bool as_set = arguments.http.empty() && arguments.index == 0;
-  KUMO_ASSIGN_OR_RETURN(
-      const std::unique_ptr<ShownProcess> shown,
-      ShownProcess::Start(as_set ? experiment.http.address : arguments.http,
-                          as_set ? "http.address" : "--http", std::move(title), &clock));
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ShownProcess> shown,
+                        ShownProcess::Start(as_set ? experiment.http.address : arguments.http,
+                                            as_set ? "http.address" : "--http", std::move(title)));
 
   FdConsole console(STDOUT_FILENO);
   std::unique_ptr<OutputLock> lock;
@@ -213,6 +212,8 @@ Result<std::string> Run(const Arguments& arguments, Experiment experiment, const
                         ServerService::Make(std::move(settings), address, &files, &clock, &signals,
                                             std::move(recorder), shown ? shown->view() : nullptr));
   const Status end = service->Run();
+  // A thread that waits for a disk still uses it.
+  if (!service->threads_ended()) (void)service.release();
   if (end.code() == StatusCode::kOutOfRange && arguments.index == 0) {
     return OutOfRange(end.message() + AfterDivergence(files, arguments, experiment));
   }

@@ -279,7 +279,7 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
   PinNearDevice(experiment.network.device);
   ProcessTitle title{"kumo-worker", arguments.name, std::string(kVersion), std::string(kCommit)};
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ShownProcess> shown,
-                        ShownProcess::Start(arguments.http, "--http", std::move(title), &clock));
+                        ShownProcess::Start(arguments.http, "--http", std::move(title)));
   KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
   for (const std::string& note : memory.notes) LOG(INFO) << note;
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, MakeTrainer(memory, experiment, &clock));

@@ -26,7 +26,7 @@ class WorkerMonitor {
   // One iteration of the loop. Returns whether a snapshot is due.
   bool OnLoop(TimeUs now) {
     if (view_ == nullptr) return false;
-    view_->Turned(now);
+    view_->Turned();
     return view_->SnapshotIsDue(now);
   }
   // A message is about to be sent. Heartbeats go only to a server that has welcomed the worker.

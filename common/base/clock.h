@@ -44,7 +44,8 @@ class BootClock : public Clock {
 // messages of others were there, but nobody read them, so no silence can be inferred.
 //
 // Requires that a process that reads messages asks for the time at least every kLongestGap, as the
-// loops of services do: a longer gap is left out. Thread-safe; never goes back.
+// loops of services do: a longer gap is left out. A thread beside the loop that asks as often has a
+// clock of its own, or it would hide the loop's gaps. Thread-safe; never goes back.
 class RunningClock : public Clock {
  public:
   static constexpr TimeUs kLongestGap = 2 * kSecond;

@@ -174,8 +174,9 @@ void AddShard(const wire::JobStatus::Server& server, Families* to) {
   const wire::ServerReport& report = server.report();
   to->Gauge("kumo_shard_ready", "1 where the server has its part of the weights.",
             Always(report.ready() ? 1 : 0), label);
-  to->Gauge("kumo_shard_bytes", "Memory of the shard's arrays.", Always(report.shard_bytes()),
-            label);
+  to->Gauge("kumo_shard_bytes",
+            "Bytes of the weights that the server holds, without what its rule keeps of them.",
+            Always(report.shard_bytes()), label);
   to->Gauge("kumo_shard_version", "The shard's oldest open round.", Always(report.version()),
             label);
 }

@@ -128,11 +128,11 @@ std::shared_ptr<const std::string> ProcessView::Text(
 
 Result<std::unique_ptr<ShownProcess>> ShownProcess::Start(const std::string& address,
                                                           const std::string& asked_by,
-                                                          ProcessTitle title, const Clock* clock) {
+                                                          ProcessTitle title) {
   if (address.empty()) return std::unique_ptr<ShownProcess>();
-  std::unique_ptr<ShownProcess> shown(new ShownProcess(std::move(title), clock));
+  std::unique_ptr<ShownProcess> shown(new ShownProcess(std::move(title)));
   ProcessView* const view = shown->view();
-  auto server = HttpServer::Start(address, {}, clock,
+  auto server = HttpServer::Start(address, {}, &shown->clock_,
                                   [view](std::string_view path) { return view->Answer(path); });
   if (!server.ok()) return server.status().WithContext(asked_by);
   shown->server_ = std::move(server).value();

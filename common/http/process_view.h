@@ -39,7 +39,7 @@ class ProcessView {
   ProcessView(ProcessTitle title, const Clock* clock) : title_(std::move(title)), clock_(clock) {}
 
   // The process's loop has turned.
-  void Turned(TimeUs now) { turned_.store(now, std::memory_order_relaxed); }
+  void Turned() { turned_.store(clock_->NowUs(), std::memory_order_relaxed); }
   bool SnapshotIsDue(TimeUs now) const { return now >= next_; }
   void Publish(ProcessSnapshot snapshot, TimeUs now) KUMO_EXCLUDES(mutex_);
   // Waits until a client that has asked for the status recently asks again, so that an open page
@@ -84,10 +84,10 @@ class ProcessView {
 class ShownProcess {
  public:
   // address: "HOST:PORT"; "" returns null. asked_by: the option or setting, for error messages. The
-  // errors of HttpServer::Start. clock must outlive the object.
+  // errors of HttpServer::Start.
   static Result<std::unique_ptr<ShownProcess>> Start(const std::string& address,
                                                      const std::string& asked_by,
-                                                     ProcessTitle title, const Clock* clock);
+                                                     ProcessTitle title);
 
   ProcessView* view() { return &view_; }
   // "127.0.0.1:43211"
@@ -97,8 +97,10 @@ class ShownProcess {
   std::string Url(const std::string& host_name) const;
 
  private:
-  ShownProcess(ProcessTitle title, const Clock* clock) : view_(std::move(title), clock) {}
+  explicit ShownProcess(ProcessTitle title) : view_(std::move(title), &clock_) {}
 
+  // Not the loop's clock, which would miss the loop's gaps if the server's thread read it, too.
+  const BootClock clock_;
   ProcessView view_;
   std::unique_ptr<HttpServer> server_;  // last: its thread reads the view
 };

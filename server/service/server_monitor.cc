@@ -17,7 +17,7 @@ constexpr TimeUs kLookAtTheEnd = 1500 * kMillisecond;
 
 bool ServerMonitor::OnLoop(TimeUs now) {
   if (view_ == nullptr) return false;
-  view_->Turned(now);
+  view_->Turned();
   return view_->SnapshotIsDue(now);
 }
 

@@ -148,9 +148,12 @@ Status ServerService::Run() {
     RunCompletions();
   }
   for (ThreadPool* pool : {&arithmetic_, &disk_thread_}) {
-    if (Status status = pool->Shutdown(kShutdownMs); !status.ok()) LOG(WARNING) << status.message();
+    Status ended = pool->Shutdown(kShutdownMs);
+    if (!ended.ok() && exit_->ok()) exit_ = ended;
+    threads_ended_ = threads_ended_ && ended.ok();
+    LOG_IF(ERROR, !ended.ok()) << ended.message() << "; does the disk answer?";
   }
-  if (recorder_.records()) {
+  if (recorder_.records() && threads_ended_) {
     if (exit_->ok()) exit_ = disk_.CheckResults(folder_);
     const wire::JobStatus status = node_.Describe(clock_->NowUs());
     if (status.last_checkpoint() >= 0) LeaveModel(status.last_checkpoint());
@@ -170,8 +173,9 @@ void ServerService::LeaveModel(int64_t version) {
   if (!exit_->ok()) return;
   constexpr std::chrono::seconds kTurn(1);
   std::future<Result<std::string>> copy =
-      std::async(std::launch::async, [&] { return disk_.LeaveModel(version); });
-  while (copy.wait_for(kTurn) != std::future_status::ready) monitor_.OnLoop(clock_->NowUs());
+      std::async(std::launch::async | std::launch::deferred,  // without a thread: below
+                 [&] { return disk_.LeaveModel(version); });
+  while (copy.wait_for(kTurn) == std::future_status::timeout) monitor_.OnLoop(clock_->NowUs());
   const Result<std::string> left = copy.get();
   if (left.ok()) {
     model_ = *left;

@@ -51,6 +51,8 @@ class ServerService {
   Status Run();
   // Path of the model, on server 0 of a job that is done.
   const std::string& model() const { return model_; }
+  // False if a thread still waits for its disk after Run: this object must not be destroyed then.
+  bool threads_ended() const { return threads_ended_; }
 
  private:
   using Completion = std::function<ServerActions(TimeUs now)>;
@@ -112,6 +114,7 @@ class ServerService {
 
   std::optional<Status> exit_;
   std::string model_;
+  bool threads_ended_ = true;
   int stops_asked_ = 0;
   TimeUs stop_asked_at_ = 0;
   WaitNotice wait_notice_;

@@ -183,9 +183,9 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
   std::unique_ptr<LibraryWorker> worker(
       new LibraryWorker(experiment, ValueOf(settings.variables, kIdleMark), std::move(logging)));
   ProcessTitle title{"kumo-worker", session.name, std::string(kVersion), std::string(kCommit)};
-  KUMO_ASSIGN_OR_RETURN(worker->shown_,
-                        ShownProcess::Start(ValueOf(settings.variables, "KUMO_HTTP"), "KUMO_HTTP",
-                                            std::move(title), &worker->clock_));
+  KUMO_ASSIGN_OR_RETURN(
+      worker->shown_,
+      ShownProcess::Start(ValueOf(settings.variables, "KUMO_HTTP"), "KUMO_HTTP", std::move(title)));
   KUMO_ASSIGN_OR_RETURN(worker->engine_, CallerEngine::Make(experiment, std::move(spec),
                                                             std::move(initial), &worker->clock_));
   KUMO_ASSIGN_OR_RETURN(

@@ -31,13 +31,13 @@ TEST(ProcessView, AHealthyLoopTurns) {
   ViewClock clock;
   ProcessView view({"kumo-server", "server-0", "1", "abc", true}, &clock);
   EXPECT_EQ(view.Answer("/healthz").code, 200) << "it starts";
-  view.Turned(0);
+  view.Turned();
   clock.now = ProcessView::kStuckAfter - 1;
   EXPECT_EQ(view.Answer("/healthz").code, 200);
   clock.now = ProcessView::kStuckAfter;
   EXPECT_EQ(view.Answer("/healthz").code, 503);
   EXPECT_THAT(*view.Answer("/healthz").body, HasSubstr("has not turned for 30 s"));
-  view.Turned(clock.now);
+  view.Turned();
   EXPECT_EQ(view.Answer("/healthz").code, 200);
 }
 
@@ -94,29 +94,26 @@ using testing::StartsWith;
 const ProcessTitle kViewTitle = {"kumo-server", "server-0", "1", "abc", true};
 
 TEST(ShownProcess, ShowsNothingWhereNobodyAsksForIt) {
-  const SteadyClock clock;
-  const auto shown = ShownProcess::Start("", "http.address", kViewTitle, &clock);
+  const auto shown = ShownProcess::Start("", "http.address", kViewTitle);
   ASSERT_TRUE(shown.ok());
   EXPECT_EQ(*shown, nullptr);
 }
 
 TEST(ShownProcess, AnAddressThatIsTakenIsAnErrorOfWhoAskedForIt) {
-  const SteadyClock clock;
-  const auto first = ShownProcess::Start("127.0.0.1:0", "--http", kViewTitle, &clock);
+  const auto first = ShownProcess::Start("127.0.0.1:0", "--http", kViewTitle);
   ASSERT_TRUE(first.ok());
   const std::string taken = (*first)->address();
-  const auto second = ShownProcess::Start(taken, "http.address", kViewTitle, &clock);
+  const auto second = ShownProcess::Start(taken, "http.address", kViewTitle);
   EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
   EXPECT_THAT(second.status().message(), StartsWith("http.address"));
   EXPECT_THAT(second.status().message(), HasSubstr(taken));
 }
 
 TEST(ShownProcess, ABrowserIsGivenANameThatItCanConnectTo) {
-  const SteadyClock clock;
-  const auto local = ShownProcess::Start("127.0.0.1:0", "--http", kViewTitle, &clock);
+  const auto local = ShownProcess::Start("127.0.0.1:0", "--http", kViewTitle);
   ASSERT_TRUE(local.ok());
   EXPECT_EQ((*local)->Url("gpu-7"), "http://" + (*local)->address() + "/");
-  const auto open = ShownProcess::Start("*:0", "--http", kViewTitle, &clock);
+  const auto open = ShownProcess::Start("*:0", "--http", kViewTitle);
   ASSERT_TRUE(open.ok());
   const std::string address = (*open)->address();
   EXPECT_EQ((*open)->Url("gpu-7"), "http://gpu-7" + address.substr(address.rfind(':')) + "/");
