@@ -16,9 +16,8 @@
 #define KUMO_THREAD_ANNOTATION(x)
 #endif
 
-// Member annotations: accessed only with the mutex held (PT_: the pointer's target).
+// Member annotation: accessed only with the mutex held.
 #define KUMO_GUARDED_BY(mutex) KUMO_THREAD_ANNOTATION(guarded_by(mutex))
-#define KUMO_PT_GUARDED_BY(mutex) KUMO_THREAD_ANNOTATION(pt_guarded_by(mutex))
 // Function annotations: the caller holds, or must not hold, the mutex.
 #define KUMO_REQUIRES(mutex) KUMO_THREAD_ANNOTATION(requires_capability(mutex))
 #define KUMO_EXCLUDES(mutex) KUMO_THREAD_ANNOTATION(locks_excluded(mutex))

@@ -2,32 +2,6 @@
 
 namespace kumo {
 
-std::string_view StatusCodeName(StatusCode code) {
-  switch (code) {
-    case StatusCode::kOk:
-      return "ok";
-    case StatusCode::kInvalidArgument:
-      return "invalid argument";
-    case StatusCode::kFailedPrecondition:
-      return "failed precondition";
-    case StatusCode::kNotFound:
-      return "not found";
-    case StatusCode::kUnavailable:
-      return "unavailable";
-    case StatusCode::kAborted:
-      return "aborted";
-    case StatusCode::kDataLoss:
-      return "data loss";
-    case StatusCode::kResourceExhausted:
-      return "resource exhausted";
-    case StatusCode::kInternal:
-      return "internal";
-    case StatusCode::kOutOfRange:
-      return "out of range";
-  }
-  return "unknown";
-}
-
 Status Status::WithContext(std::string_view context) const {
   if (ok()) return *this;
   return Status(code_, std::string(context) + ": " + message_);

@@ -28,9 +28,6 @@ enum class StatusCode {
   kOutOfRange,          // a computed number has left its range, as in a training that diverges
 };
 
-// "ok", "invalid argument", ...
-std::string_view StatusCodeName(StatusCode code);
-
 class [[nodiscard]] Status {
  public:
   Status() = default;
