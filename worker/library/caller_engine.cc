@@ -70,15 +70,8 @@ CallerWork CallerEngine::BlockOf(const RoundPlan& round, int partition, bool ahe
   work.restarts = resets && !begun;
   work.keeps_state = states() > 0 && (ahead || !resets);
   if (work.restarts) return work;
-  const PartitionArrays::Arrays& carried = weights_.partitions().Of(partition);
-  work.steps_before = work.first_minibatch + weights_.StepsBefore(round, carried);
-  // A state is lost between a block's front and its rest, so the front's steps went with it. With a
-  // reset, later blocks have fronts of their own.
-  const int64_t lost = carried.lost_before;
-  if (lost >= 0 && (!resets || lost == round.round)) {
-    work.steps_before -=
-        plan.AheadSamples(plan.Round(lost), partition).size() / experiment_.sync.minibatch;
-  }
+  work.steps_before = work.first_minibatch +
+                      weights_.StepsBefore(round, partition, weights_.partitions().Of(partition));
   return work;
 }
 

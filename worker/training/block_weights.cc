@@ -45,6 +45,7 @@ BlockWeights::BlockWeights(const Experiment& experiment, const ParameterLayout* 
       backend_(backend),
       block_(experiment.sync.RoundMinibatches()),
       ahead_(experiment.sync.overlap),
+      minibatch_(experiment.sync.minibatch),
       weights_(*backend, layout->size(), "the weights"),
       installed_(layout, backend),
       partitions_(RoundPolicy(experiment).carried(), layout, backend) {}
@@ -90,8 +91,9 @@ Status BlockWeights::Code(const TrainAction& train, TrainedBlock* block) {
   block->contributions = contribution_->payloads();
   contribution_.reset();
   if (train.save_state) {
-    KUMO_ASSIGN_OR_RETURN(block->carried, CopiesFor(StepsBefore(train.round) + block_,
-                                                    &partitions_.Of(train.partition)));
+    KUMO_ASSIGN_OR_RETURN(block->carried,
+                          CopiesFor(StepsBefore(train.round) + block_, train.partition,
+                                    &partitions_.Of(train.partition)));
   }
   return OkStatus();
 }
@@ -100,7 +102,8 @@ Status BlockWeights::KeepAhead(const TrainAheadAction& train, TrainedAhead* ahea
   PartitionArrays::Arrays& carried = partitions_.Of(train.partition);
   KeepWay(shape_->plan.Round(train.round.round - 1), &carried);
   if (train.save_state) {
-    KUMO_ASSIGN_OR_RETURN(ahead->carried, CopiesFor(StepsBefore(train.round) + ahead_, &carried));
+    KUMO_ASSIGN_OR_RETURN(ahead->carried,
+                          CopiesFor(StepsBefore(train.round) + ahead_, train.partition, &carried));
   }
   return OkStatus();
 }
@@ -147,19 +150,27 @@ void BlockWeights::KeepWay(const RoundPlan& round, PartitionArrays::Arrays* carr
   backend_->Zero(way + numbers, static_cast<size_t>(layout_.size() - numbers) * sizeof(float));
 }
 
-int64_t BlockWeights::StepsBefore(const RoundPlan& round,
+int64_t BlockWeights::StepsBefore(const RoundPlan& round, int partition,
                                   const PartitionArrays::Arrays& carried) const {
-  if (shape_->policy.resets_local_state()) return 0;
-  if (carried.lost_before < 0) return StepsBefore(round);
-  return StepsBefore(round) - StepsBefore(shape_->plan.Round(carried.lost_before));
+  const bool resets = shape_->policy.resets_local_state();
+  const int64_t before = resets ? 0 : StepsBefore(round);
+  const int64_t lost = carried.lost_before;
+  if (lost < 0 || (resets && lost != round.round)) return before;
+  return before - FrontOf(lost, partition) - (resets ? 0 : StepsBefore(shape_->plan.Round(lost)));
 }
 
-Result<std::vector<CarriedArray>> BlockWeights::CopiesFor(int64_t steps,
+int64_t BlockWeights::FrontOf(int64_t round, int partition) const {
+  return shape_->plan.AheadSamples(shape_->plan.Round(round), partition).size() / minibatch_;
+}
+
+Result<std::vector<CarriedArray>> BlockWeights::CopiesFor(int64_t steps, int partition,
                                                           PartitionArrays::Arrays* carried) const {
-  if (carried->lost_before < 0 || optimiser_ == nullptr) {
+  const bool resets = shape_->policy.resets_local_state();
+  const int64_t lost = carried->lost_before;
+  if (lost < 0 || resets || optimiser_ == nullptr) {
     return partitions_.Copies(*carried, shape_->map);
   }
-  const int64_t since = steps - StepsBefore(shape_->plan.Round(carried->lost_before));
+  const int64_t since = steps - FrontOf(lost, partition) - StepsBefore(shape_->plan.Round(lost));
   const auto factors = optimiser_->FactorsBetween(std::max<int64_t>(since, 1), steps);
   return partitions_.Copies(*carried, shape_->map, [&](int slot, Range of, std::span<float> copy) {
     for (const Range& moments : moments_) {

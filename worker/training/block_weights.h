@@ -88,8 +88,10 @@ class BlockWeights {
   int64_t TrainedNumbers() const { return layout_.segment(Segment::kUndecayed).end; }
 
   // Steps that the optimiser of a partition has taken before the block of a round, since its slots
-  // were zero; 0 if each block resets them.
-  int64_t StepsBefore(const RoundPlan& round, const PartitionArrays::Arrays& carried) const;
+  // were zero; 0 if each block resets them. Negative if the slots of the block's front, the steps
+  // ahead, were lost: the first step of its rest is number 1 then.
+  int64_t StepsBefore(const RoundPlan& round, int partition,
+                      const PartitionArrays::Arrays& carried) const;
   // Requires that the base weights of adopt.round are installed.
   void Adopt(const AdoptAction& adopt);
   // Queues the begin of a block, and plans its contribution. gradients: in a gradient round the
@@ -110,10 +112,12 @@ class BlockWeights {
   // Steps of the job's local optimisers before the block of a round.
   int64_t StepsBefore(const RoundPlan& round) const { return (round.step - 1) * block_; }
   // Copies of a partition's arrays for its next owner, who counts `steps` steps of the optimiser: a
-  // state that was lost meanwhile is made right for that count (not a program's: its meaning is not
-  // known).
-  Result<std::vector<CarriedArray>> CopiesFor(int64_t steps,
+  // state that was lost meanwhile is made right for that count, unless blocks reset it or it is a
+  // program's, whose meaning is not known.
+  Result<std::vector<CarriedArray>> CopiesFor(int64_t steps, int partition,
                                               PartitionArrays::Arrays* carried) const;
+  // Minibatches of a round's block that a partition trains before the round.
+  int64_t FrontOf(int64_t round, int partition) const;
   // Calls `use` with the trained numbers that take part in a round, or with the others.
   void EachRange(const RoundPlan& round, bool taking_part,
                  const std::function<void(Range)>& use) const;
@@ -129,6 +133,7 @@ class BlockWeights {
   std::vector<Range> moments_;  // numbers that the optimiser does not step as matrices
   const int64_t block_;         // minibatches of a round
   const int64_t ahead_;         // of them, those that are trained before the round
+  const int64_t minibatch_;     // samples
   DeviceArray<float> weights_;
   InstalledWeights installed_;
   PartitionArrays partitions_;                // those that are leased

@@ -217,7 +217,7 @@ Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_code
     if (weight != nullptr && *weight) **weight += loaded.positives;
     const BlockStep step = StepAt(experiment_, before + metrics.samples, slice.size());
     backend_->SetStep(ParametersOf(experiment_, job_, part.round, part.partition, step,
-                                   weights_.StepsBefore(part.round, *carried)));
+                                   weights_.StepsBefore(part.round, part.partition, *carried)));
     if (!steps && on_coded) {
       // A gradient is of one minibatch, whose weight is known before its chunks are coded.
       const auto on_weighed = [on_coded, of = *weight](std::vector<CodedChunk> coded) {

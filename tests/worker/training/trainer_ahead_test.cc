@@ -86,6 +86,51 @@ TEST_F(TrainerTest, WhatAPartitionIsAheadMovesToAnotherWorker) {
   }
 }
 
+// Each block resets the slots, so nobody counts their steps from the job's begin.
+TEST_F(TrainerTest, WhatAPartitionIsAheadMovesAlsoAfterALoss) {
+  Experiment e = Block();
+  e.sync.overlap = 1;
+  e.optimiser.type = OptimiserType::kAdam;
+  e.block.reset_local_state = true;
+  e.job.epochs = 300;
+  constexpr int64_t kLost = 600;
+  Worker stays(e);
+  Worker moves(e);
+  stays.trainer->Adopt({1, {}, kLost});
+  (void)stays.Train(kLost, 1);
+  ASSERT_TRUE(stays.shape.TrainsAhead(kLost, 1));
+  moves.trainer->Adopt({1, stays.TrainAhead(kLost + 1, 1, true).carried, kLost + 1});
+  EXPECT_TRUE(SameBytes(moves.Train(kLost + 1, 1), stays.Train(kLost + 1, 1)));
+}
+
+// Its rest begins with slots of zero, whose first step is number 1: Adam's has the learning rate's
+// length for each number then.
+TEST_F(TrainerTest, TheRestOfABlockWhoseFrontIsLostBeginsAtTheFirstStep) {
+  Experiment e = Block();
+  e.sync.overlap = 2;
+  e.sync.block = 3;  // one minibatch more than the front
+  e.optimiser.type = OptimiserType::kAdam;
+  e.optimiser.weight_decay = 0;
+  e.job.epochs = 300;
+  for (const bool resets : {true, false}) {
+    e.block.reset_local_state = resets;
+    Worker worker(e);
+    const int64_t lost = worker.shape.plan.Round(600).goes_on ? 600 : 601;
+    const RoundPlan round = worker.shape.plan.Round(lost);
+    ASSERT_EQ(worker.shape.plan.AheadSamples(round, 1).size(), 2 * e.sync.minibatch);
+    ASSERT_EQ(worker.shape.plan.MainSamples(round, 1).size(), e.sync.minibatch);
+    worker.trainer->Adopt({1, {}, lost});
+    const std::vector<float> step = worker.Decode(worker.Train(lost, 1), lost);
+    const Schedule schedule = Schedule::Make(e.schedule, 90, e.job.epochs).value();
+    const double rate = schedule.RateAt(round.first_sample + 2 * 2 * e.sync.minibatch, 1);
+    double longest = 0;
+    for (int64_t i = 0; i < worker.layout().segment(Segment::kUndecayed).end; ++i) {
+      longest = std::max<double>(longest, std::abs(step[i]));
+    }
+    EXPECT_NEAR(longest / rate, 1, .01) << resets;
+  }
+}
+
 TEST_F(TrainerTest, AContributionIsCodedBesideTheStepsAhead) {
   Experiment e = Block();
   e.sync.push_codec = CodecId::kTopk2bit;
