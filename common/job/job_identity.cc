@@ -72,6 +72,17 @@ Status CheckSums(const Experiment& experiment, const JobSpec& spec) {
                          ", or measure less (mean_iou has two sums for each class)");
 }
 
+// A longer chunk would not fit in a message.
+Status CheckChunks(const Experiment& experiment, const ParameterLayout& layout) {
+  const int64_t kib = experiment.cluster.chunk_kib;
+  const int64_t least = layout.size() / ShardMap::kMostChunks * static_cast<int64_t>(sizeof(float));
+  if (least <= kib * 1024) return OkStatus();
+  return InvalidArgument("cluster.chunk_kib = " + std::to_string(kib) + ": the network has " +
+                         std::to_string(layout.size()) + " numbers, in at most " +
+                         std::to_string(ShardMap::kMostChunks) + " chunks; set it to at least " +
+                         std::to_string(least / 1024 + 1));
+}
+
 }  // namespace
 
 std::string HashOf(uint64_t hash) { return "hash " + HexDigits(hash); }
@@ -171,6 +182,7 @@ wire::JobSpec SpecToWire(const JobSpec& spec) {
 
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
   KUMO_RETURN_IF_ERROR(CheckSums(experiment, spec));
+  KUMO_RETURN_IF_ERROR(CheckChunks(experiment, spec.layout));
   PlanSettings plan;
   plan.mode = experiment.sync.mode;
   plan.train_samples = spec.train_samples;

@@ -8,7 +8,6 @@
 
 namespace kumo {
 namespace {
-constexpr int64_t kMaxChunks = 1 << 16;
 // Stretches of a fragment in a group: up to this number of servers, each holds some of every
 // fragment.
 constexpr int64_t kStretchesOfFragment = 16;
@@ -26,7 +25,7 @@ ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_byt
   const int64_t share = (total + servers - 1) / servers;
   const int64_t asked = std::min(chunk_bytes / static_cast<int64_t>(sizeof(float)), share);
   // A network that a peer describes must not make a table without bound.
-  const int64_t wanted = std::max(asked, total / kMaxChunks);
+  const int64_t wanted = std::max(asked, total / kMostChunks);
   const auto units = [unit](int64_t numbers) {
     return std::max(unit, (numbers + unit - 1) / unit * unit);
   };
@@ -36,7 +35,7 @@ ShardMap::ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_byt
   for (const StepGroup& group : layout.groups()) {
     const Range range = group.range;
     const int64_t stretches_of_group = fragments * kStretchesOfFragment;
-    const int64_t shortest = std::max(range.size() / stretches_of_group, total / kMaxChunks);
+    const int64_t shortest = std::max(range.size() / stretches_of_group, total / kMostChunks);
     const int64_t stretch = units(fragments == 1 ? range.size() : shortest);
     for (int64_t begin = range.begin; begin < range.end;) {
       const int64_t stretches = (begin - range.begin) / stretch;

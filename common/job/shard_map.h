@@ -37,9 +37,13 @@ struct Chunk {
 
 class ShardMap {
  public:
+  // Most chunks of a network, but for those that are cut finer by groups and fragments.
+  static constexpr int64_t kMostChunks = 1 << 16;
+
   ShardMap() = default;
-  // Chunks are multiples of `unit` numbers. Requires 1 <= servers <= kMaxServers, chunk_bytes > 0
-  // and 1 <= fragments <= kMostFragments.
+  // Chunks are multiples of `unit` numbers, and longer than chunk_bytes where there would be more
+  // than kMostChunks. Requires 1 <= servers <= kMaxServers, chunk_bytes > 0 and 1 <= fragments <=
+  // kMostFragments.
   ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes,
            int64_t unit = int64_t{Codec::kBucket}, int fragments = 1);
 

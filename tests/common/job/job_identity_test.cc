@@ -343,6 +343,21 @@ TEST(PlanFor, SumsOfMetricsThatAreTooManyForAllPartitionsAreRefused) {
             "class)");
 }
 
+TEST(PlanFor, AChunkThatIsTooLongForAMessageIsRefused) {
+  Experiment e;
+  e.cluster.chunk_kib = 16;
+  JobSpec spec;
+  spec.train_samples = 1000;
+  spec.layout = ParameterLayout::Make({{"weight", {1 << 16, 4096}}}).value();
+  EXPECT_TRUE(PlanFor(e, spec).ok());
+  spec.layout = ParameterLayout::Make({{"weight", {1 << 16, 5000}}}).value();
+  const auto refused = PlanFor(e, spec);
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.status().message(), HasSubstr("set it to at least 20"));
+  e.cluster.chunk_kib = 20;
+  EXPECT_TRUE(PlanFor(e, spec).ok());
+}
+
 TEST(PlanFor, TakesTheExperimentsSettings) {
   Experiment e = SomeExperiment();
   e.job.epochs = 3;
