@@ -108,7 +108,8 @@ std::shared_ptr<const MappedFile> Kept(const std::string& name, int64_t content_
   return same ? *mapped : nullptr;
 }
 
-// Removes the contents of packed files that no longer exist.
+// Removes the contents of packed files that no longer exist, and what processes that were killed
+// while they unpacked have left. Requires the folder's lock, which all have who unpack.
 void RemoveOrphans(const std::string& folder) {
   PosixFileSystem files;
   const Result<std::vector<std::string>> names = files.List(folder);
@@ -116,10 +117,16 @@ void RemoveOrphans(const std::string& folder) {
   for (const std::string& name : *names) {
     const std::string file = JoinPath(folder, name);
     if (!IsOurs(file)) continue;
+    if (name.starts_with('.') && name.ends_with(".tmp")) (void)files.RemoveFile(file);
     const auto mapped = MappedFile::Open(file);
     const std::string packed = mapped.ok() ? PathIn(**mapped) : "";
     if (!packed.empty() && !files.Exists(packed)) (void)files.RemoveFile(file);
   }
+}
+
+bool HasRoom(const std::string& folder, const PackedFile& packed) {
+  const Result<uint64_t> free = PosixFileSystem().FreeBytes(folder);
+  return free.ok() && *free > static_cast<uint64_t>(packed.content_size);
 }
 
 Status Keep(const std::string& name, const std::string& line, const Unpack& unpack) {
@@ -144,6 +151,10 @@ Result<std::shared_ptr<const MappedFile>> MapUnpacked(const std::string& folder,
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock, FolderLock::Take(folder));
   if (auto kept = Kept(name, packed.content_size, line)) return kept;  // made while we waited
   RemoveOrphans(folder);
+  if (!HasRoom(folder, packed)) {  // each process would find that out at the end
+    return ResourceExhausted(folder + ": its disk has no room for the unpacked content of " +
+                             packed.path);
+  }
   KUMO_RETURN_IF_ERROR(Keep(name, line, unpack));
   if (auto kept = Kept(name, packed.content_size, line)) return kept;
   return DataLoss(name + ": the content differs from what was written");
@@ -153,10 +164,7 @@ bool CanMapUnpacked(const std::string& folder, const PackedFile& packed) {
   const Result<std::string> line = LineAbout(packed);
   if (!line.ok()) return false;
   if (Kept(KeptAs(folder, packed), packed.content_size, *line)) return true;
-  PosixFileSystem files;
-  const Result<uint64_t> free = files.FreeBytes(folder);
-  return files.CheckWritable(folder).ok() && free.ok() &&
-         *free > static_cast<uint64_t>(packed.content_size);
+  return PosixFileSystem().CheckWritable(folder).ok() && HasRoom(folder, packed);
 }
 
 }  // namespace kumo

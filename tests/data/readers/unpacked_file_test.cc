@@ -136,6 +136,20 @@ TEST_F(UnpackedFileTest, WhatHasLostItsPackedFileIsRemoved) {
   EXPECT_EQ(Beginning(**Map({9, 9, 9}), 3), (test::Bytes{1, 2, 3}));
 }
 
+TEST_F(UnpackedFileTest, WhatAKilledProcessHasLeftIsRemoved) {
+  ASSERT_TRUE(Map({1, 2, 3}).ok());
+  test::WriteFile(folder_ + "/.0123-content.tmp", {1});
+  test::WriteFile(packed_, {2});
+  ASSERT_TRUE(Map({4, 5, 6}).ok());
+  EXPECT_THAT(Kept(), SizeIs(1));
+}
+
+TEST_F(UnpackedFileTest, WhatTheDiskHasNoRoomForIsNotUnpackedInVain) {
+  const auto mapped = MapUnpacked(folder_, {packed_, INT64_MAX}, Thrice({1}));
+  EXPECT_EQ(mapped.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(unpacked_, 0);
+}
+
 // Of 5 MB: worth a file of its own.
 class SharedPixels : public testing::Test {
  protected:
