@@ -234,6 +234,11 @@ void WorkerService::StepAhead(const TrainAction& train) {
   const TraceScope scope(&tracer_, trace::COMPUTE,
                          {.round = round.round, .partition = train.partition});
   ahead_ = engine_->StepAhead(round, train.partition);
+  // The session asks for no steps of a partition that it has lost meanwhile, but a failure counts.
+  if (const Status& status = ahead_->status();
+      !ahead_->ok() && status.code() != StatusCode::kAborted) {
+    Complete([this, status](TimeUs now) { return session_.OnFailed(status, now); });
+  }
 }
 
 // The steps have followed the block already: the session asks for them if the partition is still
