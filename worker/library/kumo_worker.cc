@@ -65,10 +65,12 @@ kumo_status Guarded(const std::function<Status()>& body) {
   }
 }
 
-// For a call about an open worker.
-kumo_status GuardedOf(kumo_worker* worker, const std::function<Status(LibraryWorker&)>& body) {
+// For a call about an open worker. argument: a pointer of the caller's, which must not be null.
+kumo_status GuardedOf(kumo_worker* worker, const void* argument,
+                      const std::function<Status(LibraryWorker&)>& body) {
   return Guarded([&]() -> Status {
     if (worker == nullptr) return InvalidArgument("the worker is null");
+    if (argument == nullptr) return InvalidArgument("an argument is null");
     if (worker->pid != getpid()) {
       return FailedPrecondition(
           "this process was forked from the process that opened the worker; use the worker in the "
@@ -245,12 +247,20 @@ const char* kumo_library_version(void) { return kumo::kVersion.data(); }
 kumo_status kumo_worker_open(const kumo_worker_options* options, kumo_worker** worker) {
   return Guarded([&]() -> Status {
     if (options == nullptr || worker == nullptr) return InvalidArgument("an argument is null");
+    const pid_t self = getpid();
+    if (kumo::owner == self) {  // *worker may be it
+      return kumo::FailedPrecondition("this process has a worker already; close it first");
+    }
     *worker = nullptr;
     if (options->size != sizeof(kumo_worker_options) || options->tensors_count < 0 ||
         options->metrics_count < 0 || options->settings_count < 0) {
       return InvalidArgument("the options are of another version of kumo_worker.h");
     }
-    const pid_t self = getpid();
+    if ((options->tensors_count > 0 && options->tensors == nullptr) ||
+        (options->metrics_count > 0 && options->metrics == nullptr) ||
+        (options->settings_count > 0 && options->settings == nullptr)) {
+      return InvalidArgument("an array of the options is null");
+    }
     if (kumo::owner.exchange(self) == self) {
       return kumo::FailedPrecondition("this process has a worker already; close it first");
     }
@@ -266,12 +276,12 @@ kumo_status kumo_worker_open(const kumo_worker_options* options, kumo_worker** w
 }
 
 kumo_status kumo_worker_next(kumo_worker* worker, int32_t timeout_ms, kumo_work* work) {
-  return GuardedOf(worker,
+  return GuardedOf(worker, work,
                    [&](LibraryWorker& opened) { return kumo::Next(opened, timeout_ms, work); });
 }
 
 kumo_status kumo_worker_samples(kumo_worker* worker, int64_t* indices) {
-  return GuardedOf(worker, [&](LibraryWorker& opened) -> Status {
+  return GuardedOf(worker, indices, [&](LibraryWorker& opened) -> Status {
     const auto work = opened.engine()->WaitForWork(0);
     if (!work) return kumo::Aborted("there is no work: ask for the next");
     return opened.engine()->Samples({indices, static_cast<size_t>(work->samples.size())});
@@ -279,57 +289,59 @@ kumo_status kumo_worker_samples(kumo_worker* worker, int64_t* indices) {
 }
 
 kumo_status kumo_worker_learning_rate(kumo_worker* worker, int64_t minibatch, float* rate) {
-  return GuardedOf(worker, [&](LibraryWorker& opened) -> Status {
+  return GuardedOf(worker, rate, [&](LibraryWorker& opened) -> Status {
     KUMO_ASSIGN_OR_RETURN(*rate, opened.engine()->LearningRate(minibatch));
     return OkStatus();
   });
 }
 
 kumo_status kumo_worker_get(kumo_worker* worker, int32_t tensor, float* to) {
-  return GuardedOf(worker, [&](LibraryWorker& opened) { return opened.engine()->Get(tensor, to); });
+  return GuardedOf(worker, to,
+                   [&](LibraryWorker& opened) { return opened.engine()->Get(tensor, to); });
 }
 
 kumo_status kumo_worker_set(kumo_worker* worker, int32_t tensor, const float* from) {
-  return GuardedOf(worker,
+  return GuardedOf(worker, from,
                    [&](LibraryWorker& opened) { return opened.engine()->Set(tensor, from); });
 }
 
 kumo_status kumo_worker_states(kumo_worker* worker, int32_t* count) {
-  return GuardedOf(worker, [&](LibraryWorker& opened) {
+  return GuardedOf(worker, count, [&](LibraryWorker& opened) {
     *count = opened.engine()->states();
     return OkStatus();
   });
 }
 
 kumo_status kumo_worker_get_state(kumo_worker* worker, int32_t state, int32_t tensor, float* to) {
-  return GuardedOf(
-      worker, [&](LibraryWorker& opened) { return opened.engine()->GetState(state, tensor, to); });
+  return GuardedOf(worker, to, [&](LibraryWorker& opened) {
+    return opened.engine()->GetState(state, tensor, to);
+  });
 }
 
 kumo_status kumo_worker_set_state(kumo_worker* worker, int32_t state, int32_t tensor,
                                   const float* from) {
-  return GuardedOf(worker, [&](LibraryWorker& opened) {
+  return GuardedOf(worker, from, [&](LibraryWorker& opened) {
     return opened.engine()->SetState(state, tensor, from);
   });
 }
 
 kumo_status kumo_worker_finish(kumo_worker* worker, const double* sums, int32_t count) {
-  return GuardedOf(worker, [&](LibraryWorker& opened) -> Status {
+  return GuardedOf(worker, worker, [&](LibraryWorker& opened) -> Status {
     if (count < 0 || (count > 0 && sums == nullptr)) return InvalidArgument("no sums are given");
     return opened.engine()->Finish({sums, sums + count});
   });
 }
 
 kumo_status kumo_worker_fail(kumo_worker* worker, kumo_status status, const char* reason) {
-  return GuardedOf(worker, [&](LibraryWorker& opened) -> Status {
-    if (status == KUMO_OK || reason == nullptr) return InvalidArgument("there is no reason");
+  return GuardedOf(worker, reason, [&](LibraryWorker& opened) -> Status {
+    if (status == KUMO_OK) return InvalidArgument("there is no reason");
     opened.engine()->Fail(kumo::ErrorFromPeer(static_cast<uint32_t>(status), reason));
     return OkStatus();
   });
 }
 
 kumo_status kumo_worker_leave(kumo_worker* worker) {
-  return GuardedOf(worker, [](LibraryWorker& opened) {
+  return GuardedOf(worker, worker, [](LibraryWorker& opened) {
     opened.Leave();
     return OkStatus();
   });
@@ -354,20 +366,24 @@ kumo_status kumo_weights_open(const char* path, kumo_weights** weights) {
 }
 
 int32_t kumo_weights_count(const kumo_weights* weights) {
+  if (weights == nullptr) return 0;
   return static_cast<int32_t>(weights->layout.tensors().size());
 }
 
 const char* kumo_weights_name(const kumo_weights* weights, int32_t tensor) {
+  if (tensor < 0 || tensor >= kumo_weights_count(weights)) return nullptr;
   return weights->layout.tensors()[tensor].name.c_str();
 }
 
 int32_t kumo_weights_shape(const kumo_weights* weights, int32_t tensor, const int64_t** shape) {
+  if (tensor < 0 || tensor >= kumo_weights_count(weights) || shape == nullptr) return 0;
   const std::vector<int64_t>& extents = weights->layout.tensors()[tensor].shape;
   *shape = extents.data();
   return static_cast<int32_t>(extents.size());
 }
 
 void kumo_weights_get(const kumo_weights* weights, int32_t tensor, float* to) {
+  if (tensor < 0 || tensor >= kumo_weights_count(weights) || to == nullptr) return;
   const kumo::Range range = weights->layout.tensor(tensor);
   std::copy_n(weights->weights.data() + range.begin, range.size(), to);
 }

@@ -185,7 +185,8 @@ typedef struct kumo_weights kumo_weights;
 /* path: a checkpoint's folder, or the output folder of a job, whose newest checkpoint is read. */
 kumo_status kumo_weights_open(const char* path, kumo_weights** weights);
 int32_t kumo_weights_count(const kumo_weights* weights);
-/* Requires 0 <= tensor < count. Name and shape are valid until kumo_weights_close. */
+/* Name and shape are valid until kumo_weights_close. Without 0 <= tensor < count: NULL, 0 and
+ * nothing. */
 const char* kumo_weights_name(const kumo_weights* weights, int32_t tensor);
 int32_t kumo_weights_shape(const kumo_weights* weights, int32_t tensor, const int64_t** shape);
 /* Writes all numbers of a tensor. */

@@ -442,17 +442,24 @@ TEST_F(KumoWorkerTest, AGivenBackBlockIsComputedAgainAndMisuseHasAnError) {
   Set("sync.mode", "gradient");
   ends_with_ = StatusCode::kOutOfRange;
   ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
-  kumo_worker* second = nullptr;
-  std::swap(second, worker_);
+  kumo_worker* const opened = worker_;
   EXPECT_EQ(Open(), KUMO_FAILED_PRECONDITION);
   EXPECT_THAT(kumo_error(), HasSubstr("has a worker already"));
-  EXPECT_EQ(worker_, nullptr);
-  std::swap(second, worker_);
+  EXPECT_EQ(worker_, opened);
   const kumo_work first = Next();
   ASSERT_EQ(first.kind, KUMO_WORK_TRAIN);
   float number = 0;
   EXPECT_EQ(kumo_worker_get(worker_, 4, &number), KUMO_INVALID_ARGUMENT);
   EXPECT_EQ(kumo_worker_get(nullptr, 0, &number), KUMO_INVALID_ARGUMENT);
+  EXPECT_EQ(kumo_worker_next(worker_, 0, nullptr), KUMO_INVALID_ARGUMENT);
+  EXPECT_EQ(kumo_worker_samples(worker_, nullptr), KUMO_INVALID_ARGUMENT);
+  EXPECT_EQ(kumo_worker_learning_rate(worker_, 0, nullptr), KUMO_INVALID_ARGUMENT);
+  EXPECT_EQ(kumo_worker_states(worker_, nullptr), KUMO_INVALID_ARGUMENT);
+  EXPECT_EQ(kumo_worker_get(worker_, 0, nullptr), KUMO_INVALID_ARGUMENT);
+  EXPECT_EQ(kumo_worker_set(worker_, 0, nullptr), KUMO_INVALID_ARGUMENT);
+  EXPECT_EQ(kumo_worker_get_state(worker_, 0, 0, nullptr), KUMO_INVALID_ARGUMENT);
+  EXPECT_EQ(kumo_worker_set_state(worker_, 0, 0, nullptr), KUMO_INVALID_ARGUMENT);
+  EXPECT_EQ(kumo_worker_fail(worker_, KUMO_UNAVAILABLE, nullptr), KUMO_INVALID_ARGUMENT);
 #ifndef KUMO_SANITIZED
   const pid_t child = fork();
   if (child == 0) {
@@ -492,6 +499,26 @@ TEST_F(KumoWorkerTest, AGivenBackBlockIsComputedAgainAndMisuseHasAnError) {
   Next();
   EXPECT_EQ(next_, KUMO_OUT_OF_RANGE);
   EXPECT_THAT(kumo_error(), HasSubstr("tensor layer.weight has become"));
+}
+
+TEST(KumoWeights, WithoutThemThereIsNothing) {
+  kumo_weights* weights = nullptr;
+  EXPECT_EQ(kumo_weights_open("/nowhere", &weights), KUMO_NOT_FOUND);
+  EXPECT_EQ(kumo_weights_count(weights), 0);
+  EXPECT_EQ(kumo_weights_name(weights, 0), nullptr);
+  const int64_t* shape = nullptr;
+  EXPECT_EQ(kumo_weights_shape(weights, 0, &shape), 0);
+  kumo_weights_get(weights, 0, nullptr);
+  kumo_weights_close(weights);
+}
+
+TEST(KumoWorker, AnArrayOfTheOptionsThatIsNullIsRefused) {
+  kumo_worker_options options = {};
+  options.size = sizeof options;
+  options.tensors_count = 1;
+  kumo_worker* worker = nullptr;
+  EXPECT_EQ(kumo_worker_open(&options, &worker), KUMO_INVALID_ARGUMENT);
+  EXPECT_THAT(kumo_error(), HasSubstr("array"));
 }
 
 }  // namespace
