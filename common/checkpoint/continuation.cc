@@ -1,10 +1,13 @@
 #include "common/checkpoint/continuation.h"
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "common/checkpoint/manifest.h"
 #include "common/checkpoint/relocation.h"
@@ -229,6 +232,41 @@ void StartFromWeights(ShardSnapshot* snapshot) {
   }
 }
 
+// Adds share * v to each start, where v is the rule's first slot.
+void MoveStarts(double share, ShardSnapshot* snapshot) {
+  for (StateArray& start : snapshot->arrays) {
+    if (start.kind != StateKind::kStart) continue;
+    const int64_t size = std::ssize(start.numbers);
+    std::vector<float> velocity(start.numbers.size());
+    for (const StateArray& array : snapshot->arrays) {
+      if (array.kind != StateKind::kRuleSlot || array.slot != 0) continue;
+      CopyOverlap(array, {start.begin, start.begin + size}, velocity);
+    }
+    auto moved = std::make_shared<std::vector<float>>(start.numbers.begin(), start.numbers.end());
+    for (int64_t i = 0; i < size; ++i) {
+      (*moved)[i] = static_cast<float>(static_cast<double>((*moved)[i]) +
+                                       share * static_cast<double>(velocity[i]));
+    }
+    start.numbers = *moved;
+    start.owner = std::move(moved);
+  }
+}
+
+// Keeps the weights w = s + eta v that follow from the starts s and the look-ahead of velocity v,
+// if they are not stored: a moving average takes their place. eta counts 0 without a look-ahead, if
+// v is dropped, and if blocks start from the weights.
+void KeepWeights(const Experiment& then, const Carried& carried_then, const Experiment& now,
+                 const Carried& carried_now, ShardSnapshot* snapshot) {
+  const bool stored = carried_then.apart && !carried_then.averaged;
+  // Then they stay stored, or StartFromWeights has made them the starts.
+  if (stored && !(carried_now.averaged && carried_now.apart)) return;
+  const bool looks_ahead =
+      carried_now.apart && carried_now.averaged && carried_then.rule == carried_now.rule;
+  const double eta_then = carried_then.apart ? static_cast<double>(then.block.momentum) : 0.0;
+  const double eta_now = looks_ahead ? static_cast<double>(now.block.momentum) : 0.0;
+  if (eta_then != eta_now) MoveStarts(eta_then - eta_now, snapshot);
+}
+
 // The present number of an array that a partition carried; none if it is dropped.
 std::optional<int> SlotNow(int slot, const Carried& then, const Carried& now) {
   if (then.partitions != now.partitions) return std::nullopt;
@@ -394,6 +432,7 @@ Status Adapt(const checkpoint::Manifest& manifest, const Experiment& now, ShardS
   const Carried& then = c.carried_then;
   const Carried& carried = c.carried_now;
   if (then.apart && !carried.apart && !then.averaged) StartFromWeights(snapshot);
+  KeepWeights(c.then, then, now, carried, snapshot);
   std::erase_if(snapshot->arrays, [&](const StateArray& array) {
     if (array.kind == StateKind::kWeights) return then.averaged && !carried.averaged;
     if (array.kind == StateKind::kWorkerCopy) return !carried.copies;

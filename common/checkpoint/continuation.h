@@ -8,7 +8,8 @@
 // epochs of the new data. The state of the update rule and of the partitions is kept if it means
 // the same with the new settings, and else starts at zero. A change that allows neither is refused
 // by name (Adam's moments cannot start at zero in the middle of their bias correction). The weights
-// are always kept.
+// are always kept, also if another look-ahead of block momentum would compute others from the
+// starts.
 //
 // Pure functions, so that every server comes to the same result without a message.
 #pragma once

@@ -509,14 +509,66 @@ TEST(Adapt, AMovingAverageIsDroppedOrBeginsAtTheWeights) {
               UnorderedElementsAre(kept_start, kept_slot));
   EXPECT_THAT(Adapted([](Experiment*) {}, averages, {start, slot}),
               UnorderedElementsAre(kept_start, kept_slot));
-  // The average is not what blocks start from, and stays.
-  EXPECT_THAT(Adapted(
-                  [&](Experiment* e) {
-                    averages(e);
-                    e->block.nesterov = true;
-                  },
-                  [](Experiment* e) { e->block.nesterov = false; }, {start, average, slot}),
-              UnorderedElementsAre(kept_start, Array(StateKind::kWeights, 0, 0, 2), kept_slot));
+}
+
+// Beside a moving average, the weights w are not stored: they are s + eta v of the start s and the
+// velocity v, with the present eta, which counts 0 without a look-ahead. They stay the same.
+TEST(Adapt, StartsKeepTheWeightsIfTheLookAheadBesideAMovingAverageChanges) {
+  const Change averages = [](Experiment* e) {
+    e->evaluation.average_samples = 100;
+    e->block.nesterov = true;
+    e->block.momentum = 0.5f;
+  };
+  const Change plain = [&](Experiment* e) {
+    averages(e);
+    e->block.nesterov = false;
+  };
+  const StateArray start = Make(kStart, 0, 0, 0, 1), slot = Make(kRule, 0, 0, 0, 8);
+  const StateArray average = Make(StateKind::kWeights, 0, 0, 0, 2);
+  const StateArray statistics = Make(kStart, 0, 0, 512, 3);  // without a velocity
+  const Array kept_slot(kRule, 0, 0, 8), kept_average(StateKind::kWeights, 0, 0, 2);
+  const auto expect = [&](const Change& before, const Change& change, float number,
+                          const char* what) {
+    EXPECT_THAT(Adapted(before, change, {start, average, slot, statistics}),
+                UnorderedElementsAre(Array(kStart, 0, 0, number), kept_average, kept_slot,
+                                     Array(kStart, 0, 0, 3)))
+        << what;
+  };
+  expect(
+      averages, [](Experiment* e) { e->block.momentum = 0.75f; }, -1, "w = 5 = -1 + .75 * 8");
+  expect(
+      averages, [](Experiment* e) { e->block.nesterov = false; }, 5, "w = 5");
+  expect(
+      averages, [](Experiment* e) { e->block.convention = BlockConvention::kCntk; }, 5, "w = 5");
+  expect(
+      plain, [](Experiment* e) { e->block.nesterov = true; }, -3, "w = 1 = -3 + .5 * 8");
+  expect(
+      plain, [](Experiment* e) { e->block.momentum = 0.75f; }, 1, "no look-ahead");
+  expect(
+      averages, [](Experiment* e) { e->job.epochs = 9; }, 1, "the same look-ahead");
+  // The velocity is dropped.
+  EXPECT_THAT(Adapted(averages, [](Experiment* e) { e->block.rule = BlockRule::kSlowMo; },
+                      {start, average, slot}),
+              UnorderedElementsAre(Array(kStart, 0, 0, 5), kept_average));
+  // The average is dropped: blocks start from the weights.
+  EXPECT_THAT(Adapted(averages, [](Experiment* e) { e->evaluation.average_samples = 0; },
+                      {start, average, slot}),
+              UnorderedElementsAre(Array(kStart, 0, 0, 5), kept_slot));
+  // The weights are stored, and begin the average.
+  const Change apart = [&](Experiment* e) {
+    averages(e);
+    e->evaluation.average_samples = 0;
+  };
+  EXPECT_THAT(Adapted(apart,
+                      [](Experiment* e) {
+                        e->evaluation.average_samples = 100;
+                        e->block.momentum = 0.75f;
+                      },
+                      {start, average, slot}),
+              UnorderedElementsAre(Array(kStart, 0, 0, -1), kept_average, kept_slot));
+  EXPECT_THAT(
+      Adapted(apart, [](Experiment* e) { e->block.momentum = 0.75f; }, {start, average, slot}),
+      UnorderedElementsAre(Array(kStart, 0, 0, 1), kept_average, kept_slot));
 }
 
 TEST(Adapt, TheWorkersCopyStaysWhilePullsTellDifferences) {

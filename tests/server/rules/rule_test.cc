@@ -398,6 +398,29 @@ TEST(AveragedRule, TrainsAsItsRuleDoesAndAveragesTheWeights) {
   }
 }
 
+// The weights beside a moving average are s + eta v of the present eta (Adapt in
+// common/checkpoint/continuation.h converts the starts of a checkpoint so).
+TEST(AveragedRule, AnotherLookAheadContinuesFromTheSameWeights) {
+  const float before = 0.5f;
+  for (const float after : {0.9f, 0.25f, 0.0f}) {
+    const auto then = Block({.nesterov = true, .momentum = before});
+    const auto now = Block({.nesterov = after > 0, .momentum = after > 0 ? after : before});
+    const auto averaged =
+        MakeAveragedRule(Block({.nesterov = after > 0, .momentum = after > 0 ? after : before}));
+    Chunk a({3.0f});
+    for (const float sum : {64.0f, -20.0f, 100.0f}) a.Round(*then, Samples(64), {sum});
+    Chunk b = a;
+    b.start[0] += (before - after) * b.slots[0][0];
+    if (after == 0) a.start = a.weights;
+    for (const float sum : {30.0f, -90.0f}) {
+      a.Round(*now, Samples(64), {sum});
+      b.Round(*averaged, Samples(64), {sum});
+      EXPECT_NEAR(b.start[0], a.start[0], 1e-5f) << after;
+      EXPECT_NEAR(b.weights[0], a.evaluated(*now)[0], 1e-5f) << after;
+    }
+  }
+}
+
 TEST(AveragedRule, KeepsTheWeightsToTheBitIfTheShareIsOne) {
   const auto rule = MakeAveragedRule(MakeAverageRule());
   Chunk chunk(Normal(300, 1));
