@@ -5,6 +5,17 @@
 #include <vector>
 
 namespace kumo {
+namespace {
+
+// A sum over samples of all losses is the trained loss only if each is a mean over samples.
+bool HasTotal(const Graph& graph) {
+  const auto is_mean = [](const LossNode& loss) {
+    return loss.weight == 0 || loss.metrics.metrics().front().formula == MetricFormula::kMean;
+  };
+  return graph.losses.size() > 1 && std::ranges::all_of(graph.losses, is_mean);
+}
+
+}  // namespace
 
 Status NumberSums(Graph* graph) {
   LossNode& last = graph->losses.back();
@@ -23,16 +34,16 @@ Status NumberSums(Graph* graph) {
     }
     sums += loss.metrics.sums();
   }
-  if (graph->losses.size() > 1)
-    metrics.push_back({"total_loss", sums, MetricFormula::kMean, false});
+  if (HasTotal(*graph)) metrics.push_back({"total_loss", sums, MetricFormula::kMean, false});
   KUMO_ASSIGN_OR_RETURN(graph->metrics, MetricList::Make(std::move(metrics)));
   return OkStatus();
 }
 
 void AddUpTotal(const Graph& graph, std::span<double> sums) {
-  if (graph.losses.size() == 1) return;
+  if (!HasTotal(graph)) return;
   double total = 0;
   for (const LossNode& loss : graph.losses) {
+    if (loss.weight == 0) continue;
     total += static_cast<double>(loss.weight) * sums[loss.first_sum];
   }
   sums.back() = total;

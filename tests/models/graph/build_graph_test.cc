@@ -15,12 +15,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Result<Graph> Build(const std::string& layers) {
-  const Result<model::Network> network =
-      ParseNetwork("name: \"n\"\ninput { channels: 2 height: 4 width: 4 }\n" + layers +
-                       "layers { name: \"fc\" fully_connected { outputs: 3 } }\n"
-                       "layers { name: \"loss\" softmax_cross_entropy {} }\n",
-                   "n.pbtxt");
+constexpr char kLoss[] =
+    "layers { name: \"fc\" fully_connected { outputs: 3 } }\n"
+    "layers { name: \"loss\" softmax_cross_entropy {} }\n";
+
+Result<Graph> Build(const std::string& layers, const std::string& loss = kLoss) {
+  const Result<model::Network> network = ParseNetwork(
+      "name: \"n\"\ninput { channels: 2 height: 4 width: 4 }\n" + layers + loss, "n.pbtxt");
   if (!network.ok()) return network.status();
   return PlanNetwork(*network);
 }
@@ -74,6 +75,38 @@ TEST(BuildGraphTest, TheLastLossHasItsMetricsNamesAndOthersTheirLayersBeforeThem
   AddUpTotal(*graph, sums);
   EXPECT_THAT(sums, ElementsAre(4, 9, 6, 9, 9, 4 + 0.5 * 6));
   EXPECT_EQ(Build("")->metrics.Names(), "loss, accuracy");
+}
+
+// A detector's head; its loss divides by boxes instead of samples.
+std::string BoxHead(const std::string& name, const std::string& of_loss = "",
+                    const std::string& of_layers = "") {
+  const auto map = [&](const std::string& part, int outputs) {
+    return "layers { name: \"" + name + part + "\" inputs: \"map\" " + of_layers +
+           " convolution { outputs: " + std::to_string(outputs) + " kernel: 1 } }\n";
+  };
+  return map("_o", 8) + map("_s", 6) + "layers { name: \"" + name + "\" inputs: \"" + name +
+         "_o\" inputs: \"" + name + "_s\" " + of_loss +
+         " multibox { classes: 2 maps { step: 2 size: 4 next_size: 6 } } }\n";
+}
+const std::string kMap = "layers { name: \"map\" convolution { outputs: 2 kernel: 1 } }\n";
+
+TEST(BuildGraphTest, ATotalIsToldIfAllTrainedLossesAreMeansOverSamples) {
+  std::vector<double> sums(MultiboxSpec::sums() + 4, 3.0);
+  const std::vector<double> before = sums;
+  AddUpTotal(*Build(kMap + BoxHead("first") + BoxHead("second"), ""), sums);
+  EXPECT_EQ(sums, before) << "no sum is the total's";
+  const std::string mean =
+      "layers { name: \"scores\" inputs: \"map\" fully_connected { outputs: 3 } }\n"
+      "layers { name: \"aside\" targets: \"kind\" softmax_cross_entropy {} }\n";
+  EXPECT_EQ(Build(kMap + mean + BoxHead("last"), "")->metrics.Find("total_loss"), nullptr);
+  const std::string measured = BoxHead("measured", "loss_weight: 0", "trainable: false");
+  const Result<Graph> graph =
+      Build(kMap + measured + mean +
+                "layers { name: \"d\" inputs: \"map\" fully_connected { outputs: 3 } }\n"
+                "layers { name: \"last\" targets: \"kind\" softmax_cross_entropy {} }\n",
+            "");
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_NE(graph->metrics.Find("total_loss"), nullptr) << "the ratio trains nothing";
 }
 
 TEST(BuildGraphTest, OutputsAreTheLayersThatTheFileNamesOrWhatTheLastLossReads) {
