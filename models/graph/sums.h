@@ -9,8 +9,8 @@
 namespace kumo {
 
 // Gives each loss the place of its sums among the network's sums, and the network its metrics: the
-// metrics of its last loss by their own names, those of the other losses with the layer's
-// name in front ("auxiliary_accuracy"). If there are several losses, and those with a
+// metrics of its last loss by their own names, those of the other losses, except precisions, with
+// the layer's name in front ("auxiliary_accuracy"). If there are several losses, and those with a
 // weight are means over samples, the last metric is total_loss, the trained loss. InvalidArgument
 // for too many metrics or an invalid name, as MetricList::Make says.
 Status NumberSums(Graph* graph);

@@ -90,6 +90,17 @@ std::string BoxHead(const std::string& name, const std::string& of_loss = "",
 }
 const std::string kMap = "layers { name: \"map\" convolution { outputs: 2 kernel: 1 } }\n";
 
+// The counts of an evaluation are the last loss's.
+TEST(BuildGraphTest, OnlyTheLastLossHasPrecisions) {
+  const Result<Graph> graph = Build(kMap + BoxHead("first") + BoxHead("second"), "");
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph->metrics.Names(),
+            "loss, offset_loss, class_loss, map, map_11, map_coco, "
+            "first_loss, first_offset_loss, first_class_loss");
+  EXPECT_EQ(graph->losses[0].first_sum, MultiboxSpec::sums());
+  EXPECT_EQ(graph->metrics.sums(), MultiboxSpec::sums() + 4);
+}
+
 TEST(BuildGraphTest, ATotalIsToldIfAllTrainedLossesAreMeansOverSamples) {
   std::vector<double> sums(MultiboxSpec::sums() + 4, 3.0);
   const std::vector<double> before = sums;
