@@ -79,6 +79,11 @@ class Jpeg {
       text_ = {"the file ends before the last scan"};
       return false;
     }
+    // Behind the end libjpeg decodes arithmetic codes from zeros, without a warning of lost pixels.
+    if (decoded && ended_early_ && info_.arith_code != 0) {
+      text_ = {"the file ends before its end marker"};
+      return false;
+    }
     return decoded;
   }
 

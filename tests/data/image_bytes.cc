@@ -194,7 +194,12 @@ Bytes Jpeg(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels,
   jpeg_set_defaults(&jpeg);
   if (form == JpegForm::kInks) jpeg_set_colorspace(&jpeg, JCS_CMYK);
   if (form == JpegForm::kInkDifferences) jpeg_set_colorspace(&jpeg, JCS_YCCK);
-  if (form == JpegForm::kProgressive) jpeg_simple_progression(&jpeg);
+  if (form == JpegForm::kProgressive || form == JpegForm::kArithmeticProgressive) {
+    jpeg_simple_progression(&jpeg);
+  }
+  if (form == JpegForm::kArithmetic || form == JpegForm::kArithmeticProgressive) {
+    jpeg.arith_code = TRUE;
+  }
   if (form == JpegForm::kRestarts) jpeg.restart_interval = 1;
   jpeg_set_quality(&jpeg, 95, TRUE);
   for (int i = 0; i < jpeg.num_components; ++i) {

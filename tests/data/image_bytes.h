@@ -20,7 +20,16 @@ enum class MaskForm { kGrey, kPalette };
 Bytes MaskPng(int64_t height, int64_t width, std::span<const uint8_t> numbers,
               MaskForm form = MaskForm::kPalette, int bits = 8);
 // kInks: CMYK as Adobe's programs store it (4 channels, 255 means no ink), kInkDifferences: YCCK.
-enum class JpegForm { kBaseline, kProgressive, kRestarts, kInks, kInkDifferences };
+// kArithmetic, kArithmeticProgressive: arithmetic coding in place of Huffman's.
+enum class JpegForm {
+  kBaseline,
+  kProgressive,
+  kRestarts,
+  kInks,
+  kInkDifferences,
+  kArithmetic,
+  kArithmeticProgressive,
+};
 // Quality 95, colours of full resolution.
 Bytes Jpeg(const std::vector<int64_t>& extents, std::span<const uint8_t> pixels,
            JpegForm form = JpegForm::kBaseline);

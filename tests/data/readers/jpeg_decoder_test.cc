@@ -88,6 +88,21 @@ TEST(JpegDecoder, AProgressiveFileThatIsCutOffAnywhereIsDamaged) {
   }
 }
 
+// libjpeg feeds an arithmetic decoder zeros behind the end, and does not say that pixels are lost.
+TEST(JpegDecoder, AFileOfArithmeticCodesThatIsCutOffAnywhereIsDamaged) {
+  for (const JpegForm form : {JpegForm::kArithmetic, JpegForm::kArithmeticProgressive}) {
+    const Bytes whole = JpegOf({3, 20, 20}, form);
+    ASSERT_TRUE(DecodedJpeg(whole).ok());
+    for (size_t size = 3; size < whole.size(); ++size) {
+      ASSERT_EQ(DecodedJpeg(std::span(whole).first(size)).status().code(), StatusCode::kDataLoss)
+          << size << " of " << whole.size();
+    }
+    Bytes longer = whole;
+    longer.insert(longer.end(), 100, 7);
+    EXPECT_TRUE(DecodedJpeg(longer).ok()) << "bytes behind the end marker";
+  }
+}
+
 TEST(JpegDecoder, AFileWithALostPartIsDamaged) {
   const Bytes whole = JpegOf({3, 16, 16}, JpegForm::kRestarts);
   ASSERT_TRUE(DecodedJpeg(whole).ok());
@@ -104,7 +119,7 @@ TEST(JpegDecoder, AFileWithALostPartIsDamaged) {
 TEST(JpegDecoder, DamagedBytesAreAnErrorOrAnImage) {
   Rng rng(5, RngPurpose::kTest);
   for (const JpegForm form : {JpegForm::kBaseline, JpegForm::kProgressive, JpegForm::kRestarts,
-                              JpegForm::kInks, JpegForm::kInkDifferences}) {
+                              JpegForm::kInks, JpegForm::kInkDifferences, JpegForm::kArithmetic}) {
     const Bytes whole =
         JpegOf({form == JpegForm::kInks || form == JpegForm::kInkDifferences ? 4 : 3, 9, 11}, form);
     for (int round = 0; round < 300; ++round) {
