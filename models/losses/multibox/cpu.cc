@@ -143,9 +143,10 @@ class Multibox final : public LossOp {
       sample.hardness[box] =
           log_sums_[box * lanes + n] - Scores(arrays, places_[box], wanted, lanes)[n];
     }
-    const auto most = static_cast<int64_t>(static_cast<double>(spec_.negatives) *
-                                           static_cast<double>(sample.positives.size()));
-    const int64_t count = std::min<int64_t>(most, std::ssize(sample.negatives));
+    // In double: the product may exceed any integer.
+    const auto count = static_cast<int64_t>(std::min(
+        static_cast<double>(spec_.negatives) * static_cast<double>(sample.positives.size()),
+        static_cast<double>(sample.negatives.size())));
     const auto harder = [&](int64_t a, int64_t b) {
       const float x = Order(sample.hardness[a]), y = Order(sample.hardness[b]);
       return x > y || (x == y && a < b);

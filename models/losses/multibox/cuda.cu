@@ -267,8 +267,10 @@ __global__ void ChooseKernel(MultiboxMaps maps, float negatives, MultiboxTargets
   };
   const int without = SumForAll(count_if([](uint32_t) { return true; }));
   const int positives = static_cast<int>(maps.boxes) - without;
-  const int wanted = min(
-      without, static_cast<int>(static_cast<double>(negatives) * static_cast<double>(positives)));
+  // In double: the product may exceed any integer.
+  const int wanted =
+      static_cast<int>(min(static_cast<double>(negatives) * static_cast<double>(positives),
+                           static_cast<double>(without)));
   uint32_t least = 0;  // the wanted-th largest
   for (int bit = 31; bit >= 0 && wanted > 0; --bit) {
     const uint32_t candidate = least | (uint32_t{1} << bit);

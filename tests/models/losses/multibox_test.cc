@@ -289,6 +289,24 @@ TEST(Multibox, ImagesWithoutObjectsAreWithoutLossAndGradient) {
   }
 }
 
+TEST(Multibox, AnyNumberOfNegativesIsAtMostAllBoxesWithoutObject) {
+  MultiboxSpec spec = SmallSpec();
+  Rng rng(8, RngPurpose::kTest);
+  Case of = RandomCase(spec, &rng);
+  of.counts[0] = 1;
+  of.boxes[0] = {2, 2, 10, 10};
+  for (const Setting& setting : Settings()) {
+    spec.negatives = 1000;  // more than there are boxes
+    const Found all = Device(setting, spec).Run(of);
+    for (const float negatives : {1e10f, 1e20f, std::numeric_limits<float>::max()}) {
+      spec.negatives = negatives;
+      const Found found = Device(setting, spec).Run(of);
+      EXPECT_EQ(found.sums, all.sums) << setting.name << ", " << negatives;
+      EXPECT_EQ(found.grad_scores, all.grad_scores) << setting.name << ", " << negatives;
+    }
+  }
+}
+
 // NaN counts as the hardest negative, so that the loss shows it.
 TEST(Multibox, AScoreThatIsNoNumberShows) {
   const MultiboxSpec spec = SmallSpec();
