@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "common/base/file.h"
+#include "common/base/nearest_float.h"
 #include "common/base/printable.h"
 #include "common/base/text.h"
-#include "common/settings/option_value.h"
 #include "data/readers/csv.h"
 #include "data/readers/image_files.h"
 
@@ -19,7 +19,7 @@ constexpr size_t kLongestQuoted = 60;
 constexpr float kMostExact = 1 << 24;  // integers below are exact in float32
 
 std::optional<float> NumberIn(std::string_view cell) {
-  const std::optional<float> number = ParseNumber<float>(cell);
+  const std::optional<float> number = NearestFloat(cell);
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 

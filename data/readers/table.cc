@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/file.h"
+#include "common/base/nearest_float.h"
 #include "common/base/printable.h"
 #include "common/base/text.h"
 #include "common/settings/option_value.h"
@@ -258,7 +259,7 @@ class TableBuilder {
   }
 
   Status TakeNumber(std::string_view cell, std::vector<float>* numbers) const {
-    const std::optional<float> number = ParseNumber<float>(cell);
+    const std::optional<float> number = NearestFloat(cell);
     if (number && std::isfinite(*number)) {
       numbers->push_back(*number);
       return OkStatus();

@@ -72,6 +72,12 @@ TEST_F(TableFinderTest, NumbersAreOneInputAndWordsAreClasses) {
                                          Pair("colour", HasSubstr("left out: words"))));
 }
 
+TEST_F(TableFinderTest, NumbersMayHaveASignOrBeTooSmallForFloat32) {
+  const FoundDataset found =
+      FindText(Rows("a,b,label", {"+0.5,1e-50,x", "-0.5,2e-60,y", "+1.5,1,x"}));
+  EXPECT_THAT(found.data.columns, HasSubstr("features:numbers:a+b"));
+}
+
 TEST_F(TableFinderTest, TheLastColumnIsTheLabelIfNoneHasTheNameOfOne) {
   FoundDataset found = FindText(Rows("a,b,quality", {"1,2,0", "3,4,1", "5,6,2"}));
   EXPECT_EQ(found.data.columns, "features:numbers:a+b,label:class:quality");

@@ -223,6 +223,24 @@ TEST_F(TableTest, AFileThatAnArchiveHasTwiceIsRefused) {
               HasSubstr("all.tar/p/4.png: occurs more than once in the archive"));
 }
 
+// As in CTF files.
+TEST_F(TableTest, NumbersMayHaveASignOrBeTooSmallForFloat32) {
+  request_.columns = "a:numbers,b:numbers";
+  Write("a,b\n+0.5,1e-50\n-1e-46,+3.\n");
+  const auto set = Opened();
+  ASSERT_NE(set, nullptr);
+  Sample sample(set->fields());
+  ASSERT_TRUE(set->Read(0, &sample).ok());
+  EXPECT_THAT(NumbersIn<float>(sample, 0), ElementsAre(0.5f));
+  EXPECT_THAT(NumbersIn<float>(sample, 1), ElementsAre(0));
+  ASSERT_TRUE(set->Read(1, &sample).ok());
+  EXPECT_THAT(NumbersIn<float>(sample, 0), ElementsAre(0));
+  EXPECT_THAT(NumbersIn<float>(sample, 1), ElementsAre(3));
+  for (const std::string beyond : {"1e39", "-1e50", "inf", "+inf", "nan"}) {
+    EXPECT_THAT(Refusal("a,b\n" + beyond + ",1\n"), HasSubstr("\"" + beyond + "\" is no number"));
+  }
+}
+
 TEST_F(TableTest, ErrorsNameLineColumnValueAndRemedy) {
   EXPECT_THAT(Refusal(""), HasSubstr("table.csv:1: is empty"));
   EXPECT_THAT(Refusal("image,label\n"), HasSubstr("has no rows"));
