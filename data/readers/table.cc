@@ -67,8 +67,11 @@ Result<TableText> ReadTable(const std::string& path) {
 class ClassCells {
  public:
   // table, column: for messages. before: columns of classes before this one.
-  ClassCells(std::string table, std::string column, size_t before)
-      : table_(std::move(table)), column_(std::move(column)), before_(before) {}
+  // samples: room for so many.
+  ClassCells(std::string table, std::string column, size_t before, int64_t samples)
+      : table_(std::move(table)), column_(std::move(column)), before_(before) {
+    of_sample_.reserve(samples);
+  }
 
   void Take(std::string_view cell, int64_t line) {
     const auto [found, added] =
@@ -102,6 +105,7 @@ class ClassCells {
       }
     }
     std::vector<int32_t> of_sample;
+    of_sample.reserve(of_sample_.size());
     for (const int32_t cell : of_sample_) of_sample.push_back(classes[cell]);
     return of_sample;
   }
@@ -163,6 +167,7 @@ class TableBuilder {
       : request_(request), paths_(std::move(paths)) {}
 
   Result<TableSet> Run(std::string_view text) {
+    text_ = text;
     CsvReader reader(text);
     Result<TableSet> set = Fill(&reader);
     if (set.ok() || !at_line_) return set;
@@ -194,8 +199,13 @@ class TableBuilder {
     return std::move(set_);
   }
 
+  // Arrays get room for all rows at once: growing ones would take twice their size beside the text.
   void Prepare() {
+    // A row has a byte for each column.
+    const int64_t most_rows =
+        std::min<int64_t>(std::ranges::count(text_, '\n'), std::ssize(text_) / std::ssize(header_));
     set_.name = request_.images;
+    set_.lines.reserve(most_rows);
     for (const TableField& field : fields_) {
       switch (field.kind) {
         case ColumnKind::kPicture:
@@ -209,11 +219,12 @@ class TableBuilder {
           break;
         case ColumnKind::kClass:
           classes_.emplace_back(request_.images, Printable(header_[field.columns[0]]),
-                                classes_.size());
+                                classes_.size(), most_rows);
           set_.classes.push_back({field.name, {}});
           break;
         case ColumnKind::kNumbers:
           set_.numbers.push_back({field.name, std::ssize(field.columns), {}});
+          set_.numbers.back().numbers.reserve(most_rows * field.columns.size());
           break;
       }
     }
@@ -277,6 +288,7 @@ class TableBuilder {
   std::vector<ListedPaths> column_paths_;
   std::vector<ClassCells> classes_;
   TableSet set_;
+  std::string_view text_;
   bool at_line_ = true;  // errors are of the line that was read last
 };
 

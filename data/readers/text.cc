@@ -11,7 +11,6 @@
 #include <boost/locale/utf.hpp>
 
 #include "common/base/rng.h"
-#include "common/base/text.h"
 #include "data/readers/byte_source.h"
 
 namespace kumo {
@@ -20,8 +19,10 @@ namespace {
 constexpr int32_t kBytes = 256;
 constexpr size_t kPiece = 1 << 20;
 constexpr size_t kCodePoints = 0x110000;
+constexpr uint32_t kByteOrderMark = 0xfeff;
+constexpr int32_t kUnused = -1;  // number of a code point that does not occur
 
-// A file as tokens.
+// A part of a file as tokens.
 struct Tokens {
   std::vector<int32_t> numbers;
   int vocabulary = 0;
@@ -75,24 +76,57 @@ class TextDataset final : public Dataset {
   const Fields fields_;
 };
 
-Result<std::string> ReadAll(const std::string& path) {
+// The file is read piece by piece, twice: first to count its tokens, then for those of one part. So
+// no more of it is in memory than the part takes.
+
+// Calls see(byte) for each byte.
+template <typename See>
+Status ForEachByte(const std::string& path, const See& see) {
   KUMO_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
-  std::string text;
+  std::vector<uint8_t> piece(kPiece);
   while (true) {
-    const size_t have = text.size();
-    text.resize(have + kPiece);
-    const std::span<uint8_t> out(reinterpret_cast<uint8_t*>(text.data()) + have, kPiece);
-    KUMO_ASSIGN_OR_RETURN(const size_t got, source.Read(out));
-    text.resize(have + got);
-    if (got < kPiece) return text;
+    KUMO_ASSIGN_OR_RETURN(const size_t got, source.Read(piece));
+    for (size_t i = 0; i < got; ++i) see(piece[i]);
+    if (got < kPiece) return OkStatus();
   }
 }
 
-Tokens TokensOfBytes(std::string_view text) {
-  Tokens tokens{{}, kBytes};
-  tokens.numbers.reserve(text.size());
-  for (const char c : text) tokens.numbers.push_back(static_cast<unsigned char>(c));
-  return tokens;
+// Calls see(code point) for each character of UTF-8, except a byte order mark, which programs add
+// at the start.
+template <typename See>
+Status ForEachCharacter(const std::string& path, const See& see) {
+  namespace utf = boost::locale::utf;
+  KUMO_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
+  std::string text;  // of the file from `offset` on
+  int64_t offset = 0, lines = 0;
+  for (bool more = true; more;) {
+    const size_t rest = text.size();
+    text.resize(rest + kPiece);
+    const std::span<uint8_t> out(reinterpret_cast<uint8_t*>(text.data()) + rest, kPiece);
+    KUMO_ASSIGN_OR_RETURN(const size_t got, source.Read(out));
+    text.resize(rest + got);
+    more = got == kPiece;
+    auto at = text.cbegin();
+    while (at != text.cend()) {
+      const auto begin = at;
+      const int64_t place = offset + (begin - text.cbegin());
+      const utf::code_point point = utf::utf_traits<char>::decode(at, text.cend());
+      if (point == utf::incomplete && more) {
+        at = begin;
+        break;
+      }
+      if (!utf::is_valid_codepoint(point)) {
+        return InvalidArgument(path + ":" + std::to_string(lines + 1) + ": byte " +
+                               std::to_string(place) +
+                               " of the file is not UTF-8; use data.tokens = bytes for any file");
+      }
+      if (point == '\n') ++lines;
+      if (point != kByteOrderMark || place > 0) see(point);
+    }
+    offset += at - text.cbegin();
+    text.erase(text.cbegin(), at);
+  }
+  return OkStatus();
 }
 
 std::string Utf8(size_t code_point) {
@@ -102,31 +136,54 @@ std::string Utf8(size_t code_point) {
   return text;
 }
 
-Result<Tokens> TokensOfCharacters(const std::string& path, std::string_view text) {
-  using Utf = boost::locale::utf::utf_traits<char>;
-  Tokens tokens;
-  tokens.numbers.reserve(text.size());
-  std::vector<int32_t> number_of(kCodePoints, -1);  // first 0 for code points that occur
-  // Programs add a byte order mark, which is no character of the text.
-  for (auto at = text.end() - std::ssize(WithoutByteOrderMark(text)); at != text.end();) {
-    const auto begin = at;
-    const boost::locale::utf::code_point point = Utf::decode(at, text.end());
-    if (!boost::locale::utf::is_valid_codepoint(point)) {
-      const auto line = std::count(text.begin(), begin, '\n') + 1;
-      return InvalidArgument(path + ":" + std::to_string(line) + ": byte " +
-                             std::to_string(begin - text.begin()) +
-                             " of the file is not UTF-8; use data.tokens = bytes for any file");
-    }
-    tokens.numbers.push_back(static_cast<int32_t>(point));
-    number_of[point] = 0;
+// The tokens of a file, not read.
+struct TokenCount {
+  int64_t tokens = 0;
+  int vocabulary = 0;
+  std::vector<std::string> names = {};  // by number; empty for bytes
+  std::vector<int32_t> numbers = {};    // by code point; empty for bytes
+};
+
+Result<TokenCount> CountTokens(const ReaderRequest& request) {
+  TokenCount count;
+  if (request.text.tokens == TextTokens::kBytes) {
+    count.vocabulary = kBytes;
+    KUMO_RETURN_IF_ERROR(ForEachByte(request.images, [&](uint8_t) { ++count.tokens; }));
+    return count;
   }
+  count.numbers.assign(kCodePoints, kUnused);
+  KUMO_RETURN_IF_ERROR(ForEachCharacter(request.images, [&](uint32_t point) {
+    ++count.tokens;
+    count.numbers[point] = 0;
+  }));
   for (size_t point = 0; point < kCodePoints; ++point) {
-    if (number_of[point] < 0) continue;
-    number_of[point] = tokens.vocabulary++;
-    tokens.names.push_back(Utf8(point));
+    if (count.numbers[point] == kUnused) continue;
+    count.numbers[point] = count.vocabulary++;
+    count.names.push_back(Utf8(point));
   }
-  for (int32_t& token : tokens.numbers) token = number_of[token];
-  return tokens;
+  return count;
+}
+
+// The numbers of the tokens [begin, end).
+Result<std::vector<int32_t>> ReadPart(const ReaderRequest& request, const TokenCount& count,
+                                      int64_t begin, int64_t end) {
+  std::vector<int32_t> numbers;
+  numbers.reserve(static_cast<size_t>(end - begin));
+  int64_t tokens = 0;
+  bool known = true;
+  const auto take = [&](int32_t number) {
+    known = known && number != kUnused;
+    if (tokens >= begin && tokens < end) numbers.push_back(number);
+    ++tokens;
+  };
+  if (request.text.tokens == TextTokens::kBytes) {
+    KUMO_RETURN_IF_ERROR(ForEachByte(request.images, take));
+  } else {
+    KUMO_RETURN_IF_ERROR(
+        ForEachCharacter(request.images, [&](uint32_t point) { take(count.numbers[point]); }));
+  }
+  if (known && tokens == count.tokens) return numbers;
+  return DataLoss(request.images + ": was changed while it was read; start the job again");
 }
 
 // Both parts of the file, and their numbers of samples.
@@ -163,25 +220,18 @@ int64_t Limited(int64_t samples, int64_t limit) {
   return limit > 0 ? std::min(limit, samples) : samples;
 }
 
-Result<Tokens> ReadTokens(const ReaderRequest& request) {
-  KUMO_ASSIGN_OR_RETURN(const std::string text, ReadAll(request.images));
-  if (request.text.tokens == TextTokens::kBytes) return TokensOfBytes(text);
-  return TokensOfCharacters(request.images, text);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Dataset>> OpenText(const ReaderRequest& request) {
-  KUMO_ASSIGN_OR_RETURN(Tokens tokens, ReadTokens(request));
-  KUMO_ASSIGN_OR_RETURN(const Parts parts, Split(request, std::ssize(tokens.numbers)));
+  KUMO_ASSIGN_OR_RETURN(TokenCount count, CountTokens(request));
+  KUMO_ASSIGN_OR_RETURN(const Parts parts, Split(request, count.tokens));
   const bool trains = request.part == DataPart::kTraining;
-  const auto middle = tokens.numbers.begin() + parts.train_tokens;
-  if (trains) {
-    tokens.numbers.erase(middle, tokens.numbers.end());
-  } else {
-    tokens.numbers.erase(tokens.numbers.begin(), middle);
-  }
-  tokens.numbers.shrink_to_fit();
+  const int64_t begin = trains ? 0 : parts.train_tokens;
+  const int64_t end = trains ? parts.train_tokens : count.tokens;
+  Tokens tokens;
+  KUMO_ASSIGN_OR_RETURN(tokens.numbers, ReadPart(request, count, begin, end));
+  tokens.vocabulary = count.vocabulary;
+  tokens.names = std::move(count.names);
   const int64_t samples =
       Limited(trains ? parts.train_samples : parts.validation_samples, request.limit);
   return std::unique_ptr<Dataset>(std::make_unique<TextDataset>(
@@ -189,15 +239,15 @@ Result<std::unique_ptr<Dataset>> OpenText(const ReaderRequest& request) {
 }
 
 Result<DatasetExtents> MeasureText(const ReaderRequest& request) {
-  KUMO_ASSIGN_OR_RETURN(const Tokens tokens, ReadTokens(request));
-  KUMO_ASSIGN_OR_RETURN(const Parts parts, Split(request, std::ssize(tokens.numbers)));
+  KUMO_ASSIGN_OR_RETURN(const TokenCount count, CountTokens(request));
+  KUMO_ASSIGN_OR_RETURN(const Parts parts, Split(request, count.tokens));
   const bool trains = request.part == DataPart::kTraining;
   DatasetExtents extents;
   extents.samples = Limited(trains ? parts.train_samples : parts.validation_samples, request.limit);
   extents.fields = WindowFields(request.text.window);
   extents.bytes =
       (trains ? parts.train_tokens : parts.validation_tokens) * BytesOf(NumberType::kInt32);
-  extents.vocabulary = tokens.vocabulary;
+  extents.vocabulary = count.vocabulary;
   return extents;
 }
 

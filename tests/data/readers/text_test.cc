@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -152,6 +153,67 @@ TEST_F(TextTest, WhatIsNotUtf8IsNamedByLineAndByte) {
     EXPECT_EQ(opened.status().code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(opened.status().message(),
                 HasSubstr("text:2: byte 5 of the file is not UTF-8; use data.tokens = bytes"));
+  }
+}
+
+// The file is read in pieces of 1 MiB, whose borders lie within characters.
+TEST_F(TextTest, ALongTextIsTheSameCharacters) {
+  constexpr int64_t kCharacters = 1 << 20;  // of 3 bytes
+  std::string text = "\n";
+  for (int64_t i = 1; i < kCharacters; ++i) {
+    const auto low = static_cast<char>(0x80 + i * i % 61);
+    text += {'\xe2', '\x82', low};
+  }
+  Write(text);
+  request_.text.window = 1 << 10;
+  const auto set = Opened(DataPart::kValidation);
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->classes(), 1 + 31) << "squares modulo 61";
+  std::vector<std::string> names(set->class_names().begin(), set->class_names().end());
+  for (const int64_t sample : {int64_t{0}, set->size() - 1}) {
+    const std::vector<int32_t> tokens = Tokens(*set, {.sample = sample});
+    for (int64_t i = 0; i < request_.text.window; ++i) {
+      const int64_t place = kCharacters / 2 + sample * request_.text.window + i;
+      const auto low = static_cast<char>(0x80 + place * place % 61);
+      ASSERT_EQ(names[tokens[i]], (std::string{'\xe2', '\x82', low})) << place;
+    }
+  }
+  Write(text + "\xff");
+  EXPECT_THAT(Open(DataPart::kTraining).status().message(),
+              HasSubstr("text:2: byte " + std::to_string(text.size()) + " of the file"));
+}
+
+// A line of /proc/self/status, in bytes.
+int64_t OfThisProcess(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    int64_t kib = 0;
+    if (word == key + ":" && status >> kib) return kib << 10;
+  }
+  return 0;
+}
+
+// Neither the file nor the tokens of the other part are held beside those of the part.
+TEST_F(TextTest, OpeningTakesNoMoreMemoryThanIsMeasured) {
+#ifdef KUMO_SANITIZED
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  constexpr int64_t kSlack = int64_t{12} << 20;
+  std::string text;
+  for (int64_t i = 0; i < int64_t{16} << 20; ++i) text += static_cast<char>('a' + i * i % 23);
+  Write(text);
+  text = {};
+  for (const TextTokens tokens : {TextTokens::kBytes, TextTokens::kCharacters}) {
+    request_.text.tokens = tokens;
+    const auto measured = MeasureText(request_);
+    ASSERT_TRUE(measured.ok());
+    if (!(std::ofstream("/proc/self/clear_refs") << "5" << std::flush)) {
+      GTEST_SKIP() << "the peak of a process's memory cannot be reset here";
+    }
+    const int64_t before = OfThisProcess("VmRSS");
+    const auto set = Opened(DataPart::kTraining);
+    ASSERT_TRUE(set);
+    EXPECT_LT(OfThisProcess("VmHWM") - before, measured->bytes + kSlack);
   }
 }
 
