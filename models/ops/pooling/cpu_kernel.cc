@@ -9,9 +9,10 @@
 //
 // Max pooling notes the winner's place in its window (row * kernel width + column) as a byte for
 // each output, so the backward pass needs neither input nor output. Of equal elements the first
-// wins. The backward pass adds each output's gradient to its winner. Lanes may have different
-// winners, so every element of the window adds the gradient or zero, chosen by a comparison,
-// instead of a scatter. Windows may overlap, so dx starts from zeros.
+// wins, and NaN before all others, the last one of several, as in PyTorch. The backward pass adds
+// each output's gradient to its winner. Lanes may have different winners, so every element of the
+// window adds the gradient or zero, chosen by a comparison, instead of a scatter. Windows may
+// overlap, so dx starts from zeros.
 //
 // Compiled without fused multiply-adds: every instruction-set level gives the same bits.
 #include <cstdint>
@@ -73,7 +74,7 @@ KUMO_ALWAYS_INLINE void MaxAt(const PoolPlane& plane, const Window& rows, const 
     for (int ky = rows.begin; ky < rows.end; ++ky) {
       for (int kx = columns.begin; kx < columns.end; ++kx) {
         const auto x = Vectors::Load(input + InputAt(plane, rows, columns, ky, kx) + lane);
-        const typename Vectors::Ints better = x > best;
+        const typename Vectors::Ints better = (x > best) | (x != x);
         best = better ? x : best;
         const auto here = typename Vectors::Ints{} + (ky * plane.kernel_width + kx);
         winner = better ? here : winner;
@@ -116,7 +117,7 @@ void MaxOfOneSample(const PoolPlane& plane, const float* input, float* output, u
       for (int ky = rows.begin; ky < rows.end; ++ky) {
         for (int kx = 0; kx < plane.kernel_width; ++kx) {
           const Vector v = LoadApart<kStride>(input + InputAt(plane, rows, columns, ky, kx));
-          const IntVector better = v > best;
+          const IntVector better = (v > best) | (v != v);
           best = better ? v : best;
           winner = better ? IntVector{} + (ky * plane.kernel_width + kx) : winner;
         }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
 #include <variant>
@@ -259,6 +260,43 @@ TEST_P(LayerTest, In16BitsItDiffersByTheirRoundingAlone) {
     expect_near(narrow.Backward(dy, kBatch), wide.Backward(dy, kBatch), "input's gradient");
     for (size_t t = 0; t < wide.gradients().size(); ++t) {
       expect_near(narrow.gradients()[t], wide.gradients()[t], "parameter's gradient");
+    }
+  }
+}
+
+// As PyTorch's. Rows of one sample are pooled by vectors of positions, others by vectors of
+// samples.
+TEST(MaxPoolingTest, ANumberThatIsNoneIsTheMaximumOfItsWindowsWhereverItLies) {
+  constexpr int64_t kHeight = 5, kWidth = 39;
+  for (const int stride : {1, 2}) {
+    const std::string text =
+        "name: \"l\" max_pooling { kernel: 3 stride: " + std::to_string(stride) + " }";
+    const int64_t height = (kHeight - 3) / stride + 1, width = (kWidth - 3) / stride + 1;
+    for (const Setting& setting : Settings()) {
+      LayerOnDevice layer({"", {1, kHeight, kWidth}, text.c_str()}, setting);
+      for (const int batch : {1, 5, 16}) {
+        Rng rng(6, RngPurpose::kTest);
+        std::vector<float> x = SpacedNumbers(batch * kHeight * kWidth, &rng);
+        for (int i = 0; i < 6 * batch; ++i) {
+          x[rng.NextBelow(x.size())] = std::numeric_limits<float>::quiet_NaN();
+        }
+        const std::vector<float> y = layer.Forward(x, batch, true);
+        for (int64_t i = 0; i < std::ssize(y); ++i) {
+          const int64_t sample = i / (height * width);
+          const int64_t row = i / width % height * stride, column = i % width * stride;
+          float expected = -std::numeric_limits<float>::infinity();
+          bool none = false;
+          for (int64_t tap = 0; tap < 9; ++tap) {
+            const float number = x[(sample * kHeight + row + tap / 3) * kWidth + column + tap % 3];
+            none = none || std::isnan(number);
+            expected = std::max(expected, number);
+          }
+          ASSERT_EQ(std::isnan(y[i]), none)
+              << i << ", batch " << batch << ", stride " << stride << ", " << setting.name;
+          if (none) continue;
+          ASSERT_NEAR(y[i], expected, 1e-5f) << i << ", " << setting.name;
+        }
+      }
     }
   }
 }

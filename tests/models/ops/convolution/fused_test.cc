@@ -1,4 +1,9 @@
 // A convolution that pools its own output gives what the two ops give one after the other.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "common/base/buffer.h"
@@ -112,6 +117,30 @@ TEST_P(FusedConvolutionTest, AgreesWithThePlainReference) {
                           {bias_.begin(), bias_.end()});
   const reference::Numbers expected = reference::MaxPool(pool_, kBatch, full);
   ExpectClose(Run(1, true).y, {expected.begin(), expected.end()}, "y");
+}
+
+TEST_P(FusedConvolutionTest, ANumberThatIsNoneShowsInTheSamePlaces) {
+  Rng rng(6, RngPurpose::kTest);
+  for (int i = 0; i < 20; ++i) {
+    x_[rng.NextBelow(x_.size())] = std::numeric_limits<float>::quiet_NaN();
+  }
+  const std::vector<float> two = Run(1, false).y, one = Run(1, true).y;
+  const reference::Numbers full =
+      reference::Convolve(spec_, kBatch, {x_.begin(), x_.end()}, {weight_.begin(), weight_.end()},
+                          {bias_.begin(), bias_.end()});
+  const int64_t window = pool_.kernel_height;
+  const Shape out = pool_.output(), in = pool_.input;
+  for (int64_t i = 0; i < std::ssize(one); ++i) {
+    const int64_t row = i / out.width() % out.height() * window, column = i % out.width() * window;
+    bool none = false;
+    for (int64_t tap = 0; tap < window * window; ++tap) {
+      none = none ||
+             std::isnan(full[(i / out.plane() * in.height() + row + tap / window) * in.width() +
+                             column + tap % window]);
+    }
+    ASSERT_EQ(std::isnan(one[i]), none) << i;
+    ASSERT_EQ(std::isnan(two[i]), none) << i;
+  }
 }
 
 TEST_P(FusedConvolutionTest, ThreadsDoNotChangeABit) {
