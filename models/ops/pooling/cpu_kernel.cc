@@ -14,6 +14,9 @@
 // window adds the gradient or zero, chosen by a comparison, instead of a scatter. Windows may
 // overlap, so dx starts from zeros.
 //
+// A mean of many elements is added up in three levels (LongSum), since one float32 sum of a whole
+// plane would lose the last digits of each element.
+//
 // Compiled without fused multiply-adds: every instruction-set level gives the same bits.
 #include <cstdint>
 
@@ -165,21 +168,60 @@ void MaxBackward(const PoolPlane& plane, const uint8_t* place, const float* dy, 
   WithLanes(plane.lanes, [&]<int kLanes>() { MaxBackwardLanes<kLanes>(plane, place, dy, dx); });
 }
 
+KUMO_ALWAYS_INLINE int Count(const Window& rows, const Window& columns) {
+  return (rows.end - rows.begin) * (columns.end - columns.begin);
+}
 KUMO_ALWAYS_INLINE float InverseCount(const Window& rows, const Window& columns) {
-  return 1.0f / static_cast<float>((rows.end - rows.begin) * (columns.end - columns.begin));
+  return 1.0f / static_cast<float>(Count(rows, columns));
+}
+
+// Sum of up to 2^24 vectors, whose error is that of some hundreds of additions.
+template <typename Floats>
+class LongSum {
+ public:
+  static constexpr int kOfLevel = 256;
+
+  KUMO_ALWAYS_INLINE void operator+=(const Floats& element) {
+    few_ += element;
+    if (++count_ % kOfLevel != 0) return;
+    many_ += few_;
+    few_ = Floats{};
+    if (count_ % (kOfLevel * kOfLevel) != 0) return;
+    all_ += many_;
+    many_ = Floats{};
+  }
+  KUMO_ALWAYS_INLINE Floats total() const { return all_ + (many_ + few_); }
+
+ private:
+  Floats few_{};   // less than kOfLevel vectors
+  Floats many_{};  // sums of kOfLevel vectors
+  Floats all_{};   // sums of kOfLevel^2 vectors
+  unsigned count_ = 0;
+};
+
+// The elements of a window at `lane`, added up by Sum.
+template <int kLanes, typename Sum>
+KUMO_ALWAYS_INLINE auto SumOfWindow(const PoolPlane& plane, const Window& rows,
+                                    const Window& columns, const float* input, int64_t lane) {
+  Sum sum{};
+  for (int ky = rows.begin; ky < rows.end; ++ky) {
+    for (int kx = columns.begin; kx < columns.end; ++kx) {
+      sum += Lanes<kLanes>::Load(input + InputAt(plane, rows, columns, ky, kx) + lane);
+    }
+  }
+  return sum;
 }
 
 template <int kLanes>
 void AverageLanes(const PoolPlane& plane, const float* input, float* output) {
   using Vectors = Lanes<kLanes>;
   ForEachOutput(plane, [&](const Window& rows, const Window& columns, int64_t out) {
+    using Floats = typename Vectors::Floats;
+    const bool is_long = Count(rows, columns) > LongSum<Floats>::kOfLevel;
     for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
-      typename Vectors::Floats sum{};
-      for (int ky = rows.begin; ky < rows.end; ++ky) {
-        for (int kx = columns.begin; kx < columns.end; ++kx) {
-          sum += Vectors::Load(input + InputAt(plane, rows, columns, ky, kx) + lane);
-        }
-      }
+      const Floats sum =
+          is_long ? SumOfWindow<kLanes, LongSum<Floats>>(plane, rows, columns, input, lane).total()
+                  : SumOfWindow<kLanes, Floats>(plane, rows, columns, input, lane);
       Vectors::Store(sum * InverseCount(rows, columns), output + out + lane);
     }
   });

@@ -301,6 +301,22 @@ TEST(MaxPoolingTest, ANumberThatIsNoneIsTheMaximumOfItsWindowsWhereverItLies) {
   }
 }
 
+// One float32 sum of so many numbers loses the last digits of each.
+TEST(AveragePoolingTest, TheMeanOfALargeImageIsAsExactAsThatOfASmallOne) {
+  constexpr int64_t kHeight = 600, kWidth = 700;
+  for (const Setting& setting : Settings()) {
+    if (setting.make()->name() != "cpu") continue;  // on a GPU cuDNN adds up
+    LayerOnDevice layer({"", {1, kHeight, kWidth}, R"(name: "l" global_average_pooling {})"},
+                        setting);
+    for (const int batch : {1, 3}) {
+      const std::vector<float> x(static_cast<size_t>(batch * kHeight * kWidth), 1.1f);
+      for (const float mean : layer.Forward(x, batch, true)) {
+        ASSERT_NEAR(mean, 1.1f, 1e-5f) << "batch " << batch << ", " << setting.name;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Registry, LayerTest, testing::ValuesIn(LayerCases()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
