@@ -74,7 +74,7 @@ JsonFields SettingsOf(const Experiment& experiment) {
 }
 
 void SetStatistics(const DataSurvey& survey, Experiment::Data* data) {
-  const int image = FindField(survey.sets.train->fields(), kImageField);
+  const int image = FindPicture(survey.sets.train->fields());
   if (image < 0 || survey.sets.train->fields()[image].type != NumberType::kUint8) return;
   for (size_t c = 0; c < survey.train.mean.size(); ++c) {
     data->mean.push_back(Rounded(survey.train.mean[c] * data->scale));

@@ -21,6 +21,11 @@ Result<std::vector<float>> MeanImage(const Dataset& dataset) {
                               " has no images in bytes, so data.subtract_mean has no mean image");
   }
   const int64_t size = dataset.fields()[image].numbers();
+  if (size == 0) {
+    return FailedPrecondition("images of " + dataset.name() +
+                              " have no fixed size, so data.subtract_mean has no mean image; set "
+                              "data.mean instead");
+  }
   std::vector<uint64_t> sums(size);
   KUMO_RETURN_IF_ERROR(ForEachSample(dataset, dataset.size(), [&](const Sample& sample) {
     AddImage(sample.pixels(image).data(), size, sums.data());

@@ -180,7 +180,7 @@ Status CheckSameClasses(const Dataset& train, const Dataset& validation) {
 // A mean image depends on positions, which scaling moves.
 Status CheckMeanFits(const Datasets& sets) {
   const Fields& before = sets.train->fields();
-  const int image = FindField(before, kImageField);
+  const int image = FindPicture(before);
   if (image < 0 || sets.fields()[image].extents == before[image].extents) return OkStatus();
   return FailedPrecondition(
       "data.subtract_mean = true, but images of " + sets.train->name() + " are scaled to " +

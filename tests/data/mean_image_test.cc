@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "data/samples/dataset.h"
@@ -39,6 +40,8 @@ TEST(MeanImageTest, SumsDoNotOverflow) {
 
 class Broken final : public Dataset {
  public:
+  explicit Broken(std::vector<int64_t> extents = {1, 2, 2}) : fields_(LabelledImage(extents)) {}
+
   int64_t size() const override { return 100; }
   const Fields& fields() const override { return fields_; }
   int classes() const override { return 2; }
@@ -46,9 +49,17 @@ class Broken final : public Dataset {
   Status ReadKey(const SampleKey&, Sample*) const override { return DataLoss("the disk is gone"); }
 
  private:
-  Fields fields_ = LabelledImage({1, 2, 2});
+  Fields fields_;
   std::string name_ = "broken";
 };
+
+// As the pictures of a reader that scales them later: there is nothing to sum.
+TEST(MeanImageTest, PicturesOfNoFixedSizeHaveNone) {
+  const Broken sizeless({3, 0, 0});
+  const Status status = MeanImage(sizeless).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), testing::HasSubstr("have no fixed size"));
+}
 
 TEST(MeanImageTest, ADataSetThatCannotBeReadIsSaid) {
   EXPECT_EQ(MeanImage(Broken()).status().message(), "the disk is gone");

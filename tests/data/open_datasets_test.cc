@@ -232,6 +232,31 @@ TEST_F(OpenDatasetsTest, PhotographsAreCroppedInTheirOwnSizes) {
   }
 }
 
+// A table's picture has any name.
+TEST_F(OpenDatasetsTest, PhotographsThatAreScaledAtRandomHaveNoMeanImageWhateverTheirName) {
+  test::NamedFiles files;
+  std::string table = "photo,label\n";
+  for (int i = 0; i < 6; ++i) {
+    const std::vector<int64_t> extents = {3, 20 + i, 30 - i};
+    files.emplace_back(std::to_string(i) + ".png",
+                       test::Png(extents, test::ImagePixels(i, extents)));
+    table += std::to_string(i) + ".png," + std::to_string(i % 2) + "\n";
+  }
+  files.emplace_back("t.csv", test::Bytes(table.begin(), table.end()));
+  test::WriteFiles(scratch_.path(), files);
+  data_.reader = DataReader::kTable;
+  data_.train_images = data_.validation_images = "t.csv";
+  data_.columns = "view:picture:photo,label:class";
+  data_.classes = 2;
+  data_.image_size = "3x8x9";
+  data_.crop_area = {0.2, 1};
+  data_.shorter_side = 10;
+  EXPECT_TRUE(OpenDatasets(data_).ok());
+  data_.subtract_mean = true;
+  EXPECT_EQ(Refusal().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("are scaled to 3x8x9"), HasSubstr("data.mean")));
+}
+
 TEST_F(OpenDatasetsTest, NoMeanIsWorkedOutThatNobodySubtracts) {
   EXPECT_TRUE(OpenDatasets(data_).value().pixels.mean.empty());
 }
