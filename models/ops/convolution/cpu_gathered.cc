@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include <glog/logging.h>
 
@@ -39,9 +38,9 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
         results_(spec.output().plane()),
         sources_(spec.input.plane()),
         taps_(spec.kernel_height * spec.kernel_width),
-        depth_(spec.input.channels() * taps_) {
+        depth_(spec.input.channels() * taps_),
+        one_to_one_(taps_ == 1 && results_ == sources_ && spec.pad == 0) {
     CHECK(!spec.pool);
-    FindSources();
     // No minibatch up to that size has blocks of more columns.
     const int64_t most = std::min(results_ * max_batch, std::max<int64_t>(Wanted(), max_batch));
     engine.ReserveScratch((depth_ + spec.outputs) * (most + kSampleLanes));
@@ -118,42 +117,61 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
     int64_t source;  // of the first one; -1: outside the plane
   };
 
-  void FindSources() {
-    const Shape out = spec_.output();
-    runs_.resize(static_cast<size_t>(taps_));
-    for (int t = 0; t < taps_; ++t) {
-      std::vector<Run>& runs = runs_[t];
-      for (int64_t p = 0; p < results_; ++p) {
-        const int64_t row = p / out.width() * spec_.stride - spec_.pad +
-                            int64_t{t / spec_.kernel_width} * spec_.dilation;
-        const int64_t column = p % out.width() * spec_.stride - spec_.pad +
-                               int64_t{t % spec_.kernel_width} * spec_.dilation;
-        const bool inside =
-            row >= 0 && row < spec_.input.height() && column >= 0 && column < spec_.input.width();
-        const int64_t source = inside ? row * spec_.input.width() + column : -1;
-        const bool goes_on =
-            !runs.empty() &&
-            (source < 0
-                 ? runs.back().source < 0
-                 : runs.back().source >= 0 && source == runs.back().source + p - runs.back().begin);
-        if (goes_on) {
-          runs.back().end = p + 1;
-        } else {
-          runs.push_back({p, p + 1, source});
-        }
-      }
-    }
-    one_to_one_ = taps_ == 1 && results_ == sources_ && spec_.pad == 0;
+  // Result places along an axis of `results` whose source place for a tap lies in [0, sources).
+  Range Inside(int64_t results, int64_t sources, int64_t tap) const {
+    const int64_t first = tap * spec_.dilation - spec_.pad;  // source place of result place 0
+    const auto places_below = [&](int64_t source) {          // whose source place is below it
+      const int64_t span = source - first;
+      return span <= 0 ? 0 : std::min(results, (span + spec_.stride - 1) / spec_.stride);
+    };
+    return {places_below(0), places_below(sources)};
   }
-  // Calls body(run) for the parts of a tap's runs that are in the block, in their order.
+  // Calls body(run) for the runs of a tap in the block, in their order. They are worked out each
+  // time: a table of those of a strided convolution would have an entry for each position and tap.
   template <typename Body>
   void ForEachRun(const Block& block, int64_t t, const Body& body) const {
-    const std::vector<Run>& runs = runs_[t];
-    auto run = std::ranges::upper_bound(runs, block.positions.begin, {}, &Run::end);
-    for (; run != runs.end() && run->begin < block.positions.end; ++run) {
-      const int64_t begin = std::max(run->begin, block.positions.begin);
-      const int64_t end = std::min(run->end, block.positions.end);
-      body(Run{begin, end, run->source < 0 ? -1 : run->source + begin - run->begin});
+    const Shape out = spec_.output(), &in = spec_.input;
+    const int64_t ky = t / spec_.kernel_width, kx = t % spec_.kernel_width;
+    const Range rows = Inside(out.height(), in.height(), ky);
+    const Range columns = Inside(out.width(), in.width(), kx);
+    // Rows that follow each other in the source, too.
+    const bool whole =
+        spec_.stride == 1 && columns.size() == out.width() && out.width() == in.width();
+    const int64_t width = out.width(), end = block.positions.end;
+    const auto row_source = [&](int64_t row) {  // of column 0
+      return (row * spec_.stride - spec_.pad + ky * spec_.dilation) * in.width() - spec_.pad +
+             kx * spec_.dilation;
+    };
+    for (int64_t p = block.positions.begin; p < end;) {
+      int64_t row = p / width;
+      if (row < rows.begin || row >= rows.end) {
+        const int64_t to = std::min(end, row < rows.begin ? rows.begin * width : results_);
+        body(Run{p, to, -1});
+        p = to;
+        continue;
+      }
+      const int64_t inside_end = std::min(end, rows.end * width);
+      if (whole) {
+        body(Run{p, inside_end, row_source(row) + p % width});
+        p = inside_end;
+        continue;
+      }
+      for (; p < inside_end; ++row) {
+        const int64_t first = row * width, last = std::min(inside_end, first + width);
+        const int64_t left = std::clamp(first + columns.begin, p, last);
+        const int64_t right = std::clamp(first + columns.end, left, last);
+        const int64_t source = row_source(row);
+        if (p < left) body(Run{p, left, -1});
+        if (spec_.stride == 1) {
+          if (left < right) body(Run{left, right, source + left - first});
+        } else {
+          for (int64_t i = left; i < right; ++i) {
+            body(Run{i, i + 1, source + (i - first) * spec_.stride});
+          }
+        }
+        if (right < last) body(Run{right, last, -1});
+        p = last;
+      }
     }
   }
 
@@ -293,9 +311,8 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
   int64_t results_;  // positions
   int64_t sources_;
   int64_t taps_;
-  int64_t depth_;                       // rows of the gathered matrix
-  std::vector<std::vector<Run>> runs_;  // by tap, of all result positions
-  bool one_to_one_ = false;             // result position p reads source position p alone
+  int64_t depth_;          // rows of the gathered matrix
+  const bool one_to_one_;  // result position p reads source position p alone
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace {
 // neighbouring positions share should still be in the first-level cache.
 constexpr int64_t kChunkBytes = 24 << 10;
 
+// Whether the taps are the same places of the kernel, `shift` further on in the source.
 bool SameTapsShifted(const std::vector<Tap>& a, const std::vector<Tap>& b, int64_t* shift) {
   if (a.empty() || a.size() != b.size()) return false;
   *shift = b[0].source - a[0].source;
@@ -59,17 +60,47 @@ TapProduct::TapProduct(Engine& engine, const Geometry& geometry)
     floats += block.size() * geometry_.source.channels() * taps;
   }
   packed_ = {engine.memory, floats, kWorkspace};
-  for (int64_t row = 0; row < geometry_.result.height(); ++row) AddRuns(row);
-  tap_weights_.resize(kernels_.product_rows + 1);
-  for (size_t rows = 0; rows < tap_weights_.size(); ++rows) {
-    for (const int64_t k : tap_kernel_) {
-      tap_weights_[rows].push_back(k * static_cast<int64_t>(rows));
+  TapPlaces places;
+  std::vector<int64_t> kinds;  // the first rows of their runs
+  for (int64_t row = 0; row < geometry_.result.height(); ++row) {
+    int64_t shift = 0;
+    const auto first = std::ranges::find_if(kinds, [&](int64_t other) {
+      return SameTapsShifted(geometry_.rows[other], geometry_.rows[row], &shift);
+    });
+    if (first != kinds.end()) {
+      row_runs_.push_back({row_runs_[*first].runs, shift * geometry_.source.width()});
+      continue;
     }
+    AddRuns(row, &places);
+    kinds.push_back(row);
   }
-  tap_source_.resize(tap_position_.size());
+  tap_position_ = OnDevice(places.positions);
+  tap_source_ = {engine.memory, std::ssize(places.positions), kWorkspace};
+  tap_weights_.resize(kernels_.product_rows + 1);
+  for (size_t rows = 1; rows < tap_weights_.size(); ++rows) {
+    const auto has_rows = [&](const Range& block) {
+      return block.size() == static_cast<int64_t>(rows);
+    };
+    if (std::ranges::none_of(blocks_, has_rows)) continue;
+    std::vector<int64_t> numbers = places.kernel;
+    for (int64_t& number : numbers) number *= static_cast<int64_t>(rows);
+    tap_weights_[rows] = OnDevice(numbers);
+  }
 }
 
-void TapProduct::AddRuns(int64_t row) {
+DeviceArray<int64_t> TapProduct::OnDevice(const std::vector<int64_t>& numbers) const {
+  DeviceArray<int64_t> array(engine_.memory, std::ssize(numbers), kWorkspace);
+  if (!array.empty()) std::ranges::copy(numbers, array.data());
+  return array;
+}
+
+int64_t TapProduct::bytes() const {
+  int64_t bytes = packed_.bytes() + tap_position_.bytes() + tap_source_.bytes();
+  for (const DeviceArray<int64_t>& weights : tap_weights_) bytes += weights.bytes();
+  return bytes;
+}
+
+void TapProduct::AddRuns(int64_t row, TapPlaces* places) {
   const auto first = static_cast<int64_t>(runs_.size());
   for (int64_t column = 0; column < geometry_.result.width(); ++column) {
     const std::vector<Tap>& taps = geometry_.columns[column];
@@ -81,16 +112,16 @@ void TapProduct::AddRuns(int64_t row) {
       runs_.back().source_step = shift;
       continue;
     }
-    runs_.push_back({column, 1, static_cast<int64_t>(tap_position_.size()), 0, 0});
+    runs_.push_back({column, 1, std::ssize(places->positions), 0, 0});
     for (const Tap& y : geometry_.rows[row]) {
       for (const Tap& x : taps) {
-        tap_position_.push_back(y.source * geometry_.source.width() + x.source);
-        tap_kernel_.push_back(int64_t{y.kernel} * geometry_.kernel_width + x.kernel);
+        places->positions.push_back(y.source * geometry_.source.width() + x.source);
+        places->kernel.push_back(int64_t{y.kernel} * geometry_.kernel_width + x.kernel);
         ++runs_.back().taps;
       }
     }
   }
-  row_runs_.push_back({first, static_cast<int64_t>(runs_.size())});
+  row_runs_.push_back({{first, static_cast<int64_t>(runs_.size())}, 0});
 }
 
 void TapProduct::Pack(const float* weights, int64_t result_stride, int64_t source_stride) {
@@ -110,7 +141,9 @@ void TapProduct::Pack(const float* weights, int64_t result_stride, int64_t sourc
 void TapProduct::Prepare(int64_t lanes) {
   if (lanes_ == lanes) return;
   lanes_ = lanes;
-  for (size_t i = 0; i < tap_position_.size(); ++i) tap_source_[i] = tap_position_[i] * lanes;
+  for (int64_t i = 0; i < tap_source_.size(); ++i) {
+    tap_source_.data()[i] = tap_position_.data()[i] * lanes;
+  }
 }
 
 void TapProduct::RunRows(int64_t block, Range rows, const float* source, const float* bias,
@@ -128,13 +161,15 @@ void TapProduct::RunRows(int64_t block, Range rows, const float* source, const f
   tile.result_channel = result_channel;
   tile.bias = bias == nullptr ? nullptr : bias + channels.begin;
   for (const Range& chunk : chunks) {
-    tile.source = source + chunk.begin * tile.source_channel;
+    const float* const chunk_source = source + chunk.begin * tile.source_channel;
     tile.source_channels = static_cast<int>(chunk.size());
     tile.weights = packed_.data() + block_weights_[block] + chunk.begin * tile.weights_channel;
     tile.accumulate = chunk.begin > 0;
     for (int64_t row = rows.begin; row < rows.end; ++row) {
       float* row_result = result + (row - rows.begin) * geometry_.result.width() * lanes_;
-      for (int64_t i = row_runs_[row].begin; i < row_runs_[row].end; ++i) {
+      const RowRuns& row_runs = row_runs_[row];
+      tile.source = chunk_source + row_runs.source * lanes_;
+      for (int64_t i = row_runs.runs.begin; i < row_runs.runs.end; ++i) {
         const RunOfPositions& run = runs_[i];
         tile.count = run.count;
         tile.source_step = run.source_step * lanes_;

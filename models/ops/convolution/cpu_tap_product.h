@@ -4,8 +4,10 @@
 // backward they change places, and so do the two channel axes of the weights.
 //
 // Neighbouring positions that use the same taps form a run, which is computed once; padding, stride
-// and dilation only decide which runs there are. Used by one op; not thread-safe, but spreads its
-// own work over the engine's threads.
+// and dilation only decide which runs there are. Result rows whose taps are the same, of source
+// rows further down, share their runs: otherwise the tables of a strided convolution would be
+// larger than its activations. Used by one op; not thread-safe, but spreads its own work over the
+// engine's threads.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +55,7 @@ class TapProduct {
   // Everything, on all threads.
   void Run(int64_t lanes, const float* source, const float* bias, float* result);
 
-  int64_t bytes() const { return packed_.bytes(); }
+  int64_t bytes() const;
 
  private:
   struct RunOfPositions {
@@ -63,7 +65,18 @@ class TapProduct {
     int taps;
     int64_t source_step;  // in positions
   };
-  void AddRuns(int64_t row);
+  // The runs of a result row.
+  struct RowRuns {
+    Range runs;
+    int64_t source = 0;  // position that is added to those of the taps
+  };
+  // Places of the taps of all runs.
+  struct TapPlaces {
+    std::vector<int64_t> positions;  // in the source
+    std::vector<int64_t> kernel;
+  };
+  void AddRuns(int64_t row, TapPlaces* places);
+  DeviceArray<int64_t> OnDevice(const std::vector<int64_t>& numbers) const;
 
   Engine& engine_;
   const ConvolutionKernels& kernels_;
@@ -72,12 +85,11 @@ class TapProduct {
   std::vector<int64_t> block_weights_;  // where a block's packed weights start
   DeviceArray<float> packed_;           // per block: [source channel][tap][channel of the block]
   std::vector<RunOfPositions> runs_;
-  std::vector<Range> row_runs_;        // by result row
-  std::vector<int64_t> tap_position_;  // source position of each run's taps
-  std::vector<int64_t> tap_kernel_;    // and their place in the kernel
+  std::vector<RowRuns> row_runs_;      // by result row
+  DeviceArray<int64_t> tap_position_;  // source position of each run's taps
   int64_t lanes_ = 0;
-  std::vector<int64_t> tap_source_;                // tap_position_ * lanes_
-  std::vector<std::vector<int64_t>> tap_weights_;  // tap_kernel_ * rows, by rows of a block
+  DeviceArray<int64_t> tap_source_;                // tap_position_ * lanes_
+  std::vector<DeviceArray<int64_t>> tap_weights_;  // place in the kernel * rows, by rows of a block
 };
 
 }  // namespace kumo::cpu
