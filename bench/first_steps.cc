@@ -129,10 +129,11 @@ class Run {
       inputs_.write(reinterpret_cast<const char*>(numbers.data()), std::ssize(numbers));
       return;
     }
-    const auto image = batch.fields[FindField(fields, kImageField)];
+    const int place = FindField(fields, kImageField);
+    const auto image = batch.fields[place];
     const int64_t size = std::ssize(image) / batch.size;
-    const int64_t plane = size / fields[FindField(fields, kImageField)].extents[0];
-    const PixelFormula& formula = job_.datasets.pixels;
+    const int64_t plane = size / fields[place].extents[0];
+    const PixelFormula& formula = job_.datasets.pixels[place];
     std::vector<float> inputs;
     for (int64_t i = 0; i < std::ssize(image); ++i) {
       const float mean = formula.mean.empty() ? 0 : formula.mean[i % size];

@@ -43,8 +43,9 @@ void Write(const OpenedJob& job, BatchStream* stream, int epoch, bool validation
 void WritePixelFormula(const Experiment& experiment, const OpenedJob& job) {
   if (experiment.data.subtract_mean) Fail("data.subtract_mean: a mean image is not told");
   const Fields fields = job.datasets.fields();
-  const std::vector<int64_t>& extents = fields[FindField(fields, kImageField)].extents;
-  const PixelFormula& formula = job.datasets.pixels;
+  const int place = FindField(fields, kImageField);
+  const std::vector<int64_t>& extents = fields[place].extents;
+  const PixelFormula& formula = job.datasets.pixels[place];
   const auto write = [&](const char* name, const auto& number_of) {
     std::cout << "\"" << name << "\": [";
     for (int64_t c = 0; c < extents[0]; ++c) std::cout << (c > 0 ? ", " : "") << number_of(c);

@@ -205,7 +205,8 @@ void Trainer::Load(size_t i) {
 
 void Trainer::MakeData() {
   const Fields fields = net_->takes();
-  Take(net_->Connect(fields, {.scale = 1 / 255.0f}));
+  const std::vector<PixelFormula> pixels(fields.size(), {.scale = 1 / 255.0f});
+  Take(net_->Connect(fields, pixels));
   Rng rng(1, RngPurpose::kTest);
   // Several minibatches, so that the input is not always in the cache.
   for (std::array<std::vector<std::byte>, 2>& minibatch : minibatches_) {

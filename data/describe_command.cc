@@ -15,6 +15,7 @@
 #include "data/reading_bar.h"
 #include "data/survey.h"
 #include "data/table_finder.h"
+#include "data/transforms/transform.h"
 
 namespace kumo {
 namespace {
@@ -73,9 +74,15 @@ JsonFields SettingsOf(const Experiment& experiment) {
   return settings;
 }
 
+// The mean and deviation of the first picture are for all of them, if they have its channels.
 void SetStatistics(const DataSurvey& survey, Experiment::Data* data) {
-  const int image = FindPicture(survey.sets.train->fields());
-  if (image < 0 || survey.sets.train->fields()[image].type != NumberType::kUint8) return;
+  const Fields& fields = survey.sets.train->fields();
+  const std::vector<int> pictures = FindPictures(fields);
+  const auto alike = [&](int picture) {
+    return fields[picture].type == NumberType::kUint8 &&
+           fields[picture].extents[0] == fields[pictures[0]].extents[0];
+  };
+  if (pictures.empty() || !std::ranges::all_of(pictures, alike)) return;
   for (size_t c = 0; c < survey.train.mean.size(); ++c) {
     data->mean.push_back(Rounded(survey.train.mean[c] * data->scale));
     data->std_dev.push_back(std::max(0.001, Rounded(survey.train.deviation[c] * data->scale)));

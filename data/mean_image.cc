@@ -14,28 +14,39 @@ void AddImage(const uint8_t* __restrict image, int64_t size, uint64_t* __restric
 
 }  // namespace
 
-Result<std::vector<float>> MeanImage(const Dataset& dataset) {
-  const int image = FindPicture(dataset.fields());
-  if (image < 0 || dataset.fields()[image].type != NumberType::kUint8) {
+Result<std::vector<std::vector<float>>> MeanImages(const Dataset& dataset) {
+  const Fields& fields = dataset.fields();
+  const std::vector<int> pictures = FindPictures(fields);
+  std::vector<std::vector<uint64_t>> sums(fields.size());
+  for (const int picture : pictures) {
+    if (fields[picture].type != NumberType::kUint8) {
+      return FailedPrecondition(dataset.name() +
+                                " has no images in bytes, so data.subtract_mean has no mean image");
+    }
+    if (fields[picture].numbers() == 0) {
+      return FailedPrecondition("images of " + dataset.name() +
+                                " have no fixed size, so data.subtract_mean has no mean image; set "
+                                "data.mean instead");
+    }
+    sums[picture].resize(fields[picture].numbers());
+  }
+  if (pictures.empty()) {
     return FailedPrecondition(dataset.name() +
-                              " has no images in bytes, so data.subtract_mean has no mean image");
+                              " has no images, so data.subtract_mean has no mean image");
   }
-  const int64_t size = dataset.fields()[image].numbers();
-  if (size == 0) {
-    return FailedPrecondition("images of " + dataset.name() +
-                              " have no fixed size, so data.subtract_mean has no mean image; set "
-                              "data.mean instead");
-  }
-  std::vector<uint64_t> sums(size);
   KUMO_RETURN_IF_ERROR(ForEachSample(dataset, dataset.size(), [&](const Sample& sample) {
-    AddImage(sample.pixels(image).data(), size, sums.data());
+    for (const int picture : pictures) {
+      AddImage(sample.pixels(picture).data(), std::ssize(sums[picture]), sums[picture].data());
+    }
   }));
-  std::vector<float> mean(size);
-  for (int64_t i = 0; i < size; ++i) {
-    mean[i] =
-        static_cast<float>(static_cast<double>(sums[i]) / static_cast<double>(dataset.size()));
+  std::vector<std::vector<float>> means(fields.size());
+  for (size_t f = 0; f < fields.size(); ++f) {
+    for (const uint64_t sum : sums[f]) {
+      means[f].push_back(
+          static_cast<float>(static_cast<double>(sum) / static_cast<double>(dataset.size())));
+    }
   }
-  return mean;
+  return means;
 }
 
 }  // namespace kumo

@@ -1,4 +1,4 @@
-// Mean image of a data set. A pure function; thread-safe.
+// Mean images of a data set. A pure function; thread-safe.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace kumo {
 
-// The mean of each pixel, channels x height x width, over all samples: exact integer sums, so all
-// machines get the same bits, divided in float64 and rounded to float32. The errors of
-// Dataset::Read; FailedPrecondition if samples are no images, or images of
-// several sizes.
-Result<std::vector<float>> MeanImage(const Dataset& dataset);
+// By field: of a picture the mean of each pixel, channels x height x width, over all samples; of
+// another field nothing. Exact integer sums, so all machines get the same bits, divided in float64
+// and rounded to float32. The errors of Dataset::Read; FailedPrecondition if samples have no
+// pictures, or pictures of several sizes.
+Result<std::vector<std::vector<float>>> MeanImages(const Dataset& dataset);
 
 }  // namespace kumo

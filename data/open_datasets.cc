@@ -178,28 +178,51 @@ Status CheckSameClasses(const Dataset& train, const Dataset& validation) {
 }
 
 // A mean image depends on positions, which scaling moves.
-Status CheckMeanFits(const Datasets& sets) {
-  const Fields& before = sets.train->fields();
-  const int image = FindPicture(before);
-  if (image < 0 || sets.fields()[image].extents == before[image].extents) return OkStatus();
-  return FailedPrecondition(
-      "data.subtract_mean = true, but images of " + sets.train->name() + " are scaled to " +
-      ExtentsText(sets.fields()[image].extents) +
-      " at random (data.crop_area, data.expand, data.object_crop) and so have "
-      "no mean image; set data.mean instead");
+Status CheckMeansFit(const Datasets& sets) {
+  const Fields before = sets.train->fields(), after = sets.fields();
+  for (const int picture : FindPictures(before)) {
+    if (after[picture].extents == before[picture].extents) continue;
+    return FailedPrecondition(
+        "data.subtract_mean = true, but images of " + sets.train->name() + " are scaled to " +
+        ExtentsText(after[picture].extents) +
+        " at random (data.crop_area, data.expand, data.object_crop) and so have "
+        "no mean image; set data.mean instead");
+  }
+  return OkStatus();
 }
 
+// images: of messages, "images of SET".
 Status CheckChannels(const std::string& key, const std::vector<double>& values, const Field& image,
-                     const std::string& name) {
+                     const std::string& images) {
   if (std::ssize(values) == image.extents[0] && image.type == NumberType::kUint8) return OkStatus();
   const std::string wrong =
-      key + " has " + std::to_string(values.size()) + " values, but images of " + name;
+      key + " has " + std::to_string(values.size()) + " values, but " + images;
   if (image.type != NumberType::kUint8) {
     return FailedPrecondition(wrong + " are " + NameOf(image.type) +
                               " and are not converted; remove the setting");
   }
   return FailedPrecondition(wrong + " have " + std::to_string(image.extents[0]) +
                             " channels; give one value per channel");
+}
+
+Result<PixelFormula> FormulaOfPicture(const Experiment::Data& data, const Field& image,
+                                      const std::string& images) {
+  PixelFormula formula;
+  formula.scale = static_cast<float>(data.scale);
+  if (!data.mean.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckChannels("data.mean", data.mean, image, images));
+    for (const double mean : data.mean) {
+      formula.mean.insert(formula.mean.end(), image.numbers() / image.extents[0],
+                          static_cast<float>(mean / data.scale));
+    }
+  }
+  if (!data.std_dev.empty()) {
+    KUMO_RETURN_IF_ERROR(CheckChannels("data.std", data.std_dev, image, images));
+    for (const double deviation : data.std_dev) {
+      formula.scales.push_back(static_cast<float>(data.scale / deviation));
+    }
+  }
+  return formula;
 }
 
 }  // namespace
@@ -209,27 +232,19 @@ int64_t RoomOfOneSet() {
   return room.ok() ? static_cast<int64_t>(room->bytes) / kPartsOfMemory : INT64_MAX;
 }
 
-Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields& fields,
-                                     const std::string& name) {
-  PixelFormula formula;
-  formula.scale = static_cast<float>(data.scale);
-  const int place = FindPicture(fields);
-  if (place < 0) return formula;
-  const Field& image = fields[place];
-  if (!data.mean.empty()) {
-    KUMO_RETURN_IF_ERROR(CheckChannels("data.mean", data.mean, image, name));
-    for (const double mean : data.mean) {
-      formula.mean.insert(formula.mean.end(), image.numbers() / image.extents[0],
-                          static_cast<float>(mean / data.scale));
-    }
+Result<std::vector<PixelFormula>> PixelFormulasFor(const Experiment::Data& data,
+                                                   const Fields& fields, const std::string& name) {
+  PixelFormula plain;
+  plain.scale = static_cast<float>(data.scale);
+  std::vector<PixelFormula> formulas(fields.size(), plain);
+  const std::vector<int> pictures = FindPictures(fields);
+  for (const int picture : pictures) {
+    const std::string images =
+        pictures.size() > 1 ? "images \"" + fields[picture].name + "\" of " : "images of ";
+    KUMO_ASSIGN_OR_RETURN(formulas[picture],
+                          FormulaOfPicture(data, fields[picture], images + name));
   }
-  if (!data.std_dev.empty()) {
-    KUMO_RETURN_IF_ERROR(CheckChannels("data.std", data.std_dev, image, name));
-    for (const double deviation : data.std_dev) {
-      formula.scales.push_back(static_cast<float>(data.scale / deviation));
-    }
-  }
-  return formula;
+  return formulas;
 }
 
 namespace {
@@ -276,7 +291,7 @@ Result<DatasetExtents> Measure(const Reader& reader, const ReaderRequest& reques
                         MakeTransforms({data, extents.fields, request.images, training,
                                         data.classes, extents.samples}));
   extents.fields = FieldsAfter(std::move(extents.fields), transforms);
-  KUMO_RETURN_IF_ERROR(PixelFormulaFor(data, extents.fields, request.images).status());
+  KUMO_RETURN_IF_ERROR(PixelFormulasFor(data, extents.fields, request.images).status());
   return extents;
 }
 
@@ -327,7 +342,7 @@ Result<Datasets> Open(const Experiment::Data& data, const Requests& requests) {
                       /*training=*/false, sets.validation->classes(), sets.validation->size()}));
   KUMO_RETURN_IF_ERROR(CheckSameFields(sets));
   KUMO_RETURN_IF_ERROR(CheckSameClasses(*sets.train, *sets.validation));
-  KUMO_ASSIGN_OR_RETURN(sets.pixels, PixelFormulaFor(data, sets.fields(), sets.train->name()));
+  KUMO_ASSIGN_OR_RETURN(sets.pixels, PixelFormulasFor(data, sets.fields(), sets.train->name()));
   return sets;
 }
 
@@ -340,8 +355,9 @@ Result<Datasets> OpenDatasets(const Experiment::Data& data) {
     KUMO_ASSIGN_OR_RETURN(sets.sampled, ClassSampling::Make(data.class_shares, sets.train.get()));
   }
   if (data.subtract_mean) {
-    KUMO_RETURN_IF_ERROR(CheckMeanFits(sets));
-    KUMO_ASSIGN_OR_RETURN(sets.pixels.mean, MeanImage(*sets.train));
+    KUMO_RETURN_IF_ERROR(CheckMeansFit(sets));
+    KUMO_ASSIGN_OR_RETURN(std::vector<std::vector<float>> means, MeanImages(*sets.train));
+    for (size_t f = 0; f < means.size(); ++f) sets.pixels[f].mean = std::move(means[f]);
   }
   return sets;
 }

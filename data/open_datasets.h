@@ -27,11 +27,13 @@ struct Datasets {
   Transforms validation_transforms;
   // Fields of both sets' samples after the transforms.
   Fields fields() const { return FieldsAfter(train->fields(), transforms); }
-  PixelFormula pixels;  // conversion of the transformed bytes to numbers
+  // By field of fields(): the conversion of its transformed bytes to numbers.
+  std::vector<PixelFormula> pixels;
 };
 
 // Opens the training and the validation set, verifies both in full, and computes the training set's
-// mean image if it is subtracted. File names are relative to data.directory unless they begin with
+// mean images if they are subtracted. File names are relative to data.directory unless they begin
+// with
 // '/'. Without data.validation_images the training files are split (data.validation_share).
 // FailedPrecondition if the directory or data.text is not set, the two sets differ in fields
 // or class names, or a setting does not fit the data (data.mean, data.subtract_mean,
@@ -48,10 +50,12 @@ struct DamagedAtOpening {
 };
 Result<Datasets> OpenForSurvey(const Experiment::Data& data, DamagedAtOpening* damaged);
 
-// The conversion of transformed image bytes to numbers, without the mean image. FailedPrecondition,
-// with the set's `name`, if a setting does not have one value per channel.
-Result<PixelFormula> PixelFormulaFor(const Experiment::Data& data, const Fields& fields,
-                                     const std::string& name);
+// By field: the conversion of its transformed bytes to numbers, without the mean images. Means and
+// deviations of channels are those of pictures; of other bytes, as masks, only data.scale counts.
+// FailedPrecondition, with the set's `name`, if a setting does not have one value per channel of
+// each picture.
+Result<std::vector<PixelFormula>> PixelFormulasFor(const Experiment::Data& data,
+                                                   const Fields& fields, const std::string& name);
 
 // Bytes of memory that the images or the annotations of one set may take: a quarter of the
 // machine's, as there are two sets and several processes; INT64_MAX if that is unknown.

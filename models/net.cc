@@ -146,11 +146,34 @@ Result<Net::Taken> Net::Take(const Fields& fields, const Field& wanted,
   return Taken{std::move(found), place};
 }
 
-Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
+namespace {
+
+Status CheckFormulaFits(const PixelFormula& formula, const Field& field, const std::string& name) {
+  const Shape shape(field.extents);
+  const auto fits = [](const std::vector<float>& numbers, int64_t size) {
+    return numbers.empty() || std::ssize(numbers) == size;
+  };
+  if (fits(formula.mean, shape.size()) && fits(formula.scales, shape.channels())) return OkStatus();
+  return FailedPrecondition("field \"" + field.name + "\" of network " + name + " is one of " +
+                            ExtentsText(field.extents) + ", but its mean has " +
+                            std::to_string(formula.mean.size()) + " numbers and its scale " +
+                            std::to_string(formula.scales.size()) +
+                            "; use data as those that the network was trained on");
+}
+
+}  // namespace
+
+Status Net::Connect(const Fields& fields, std::span<const PixelFormula> pixels) {
   const Fields wanted = takes();
   std::vector<Taken> taken;
+  std::vector<PixelFormula> formulas(wanted.size());
   for (size_t t = 0; t < wanted.size(); ++t) {
     KUMO_ASSIGN_OR_RETURN(Taken one, Take(fields, wanted[t], TargetOf(t)));
+    if (TargetOf(t) == nullptr && one.field.type == NumberType::kUint8 &&
+        one.place < std::ssize(pixels)) {
+      formulas[t] = pixels[one.place];
+      KUMO_RETURN_IF_ERROR(CheckFormulaFits(formulas[t], one.field, graph_.name));
+    }
     taken.push_back(std::move(one));
   }
   taken_ = std::move(taken);
@@ -162,8 +185,7 @@ Status Net::Connect(const Fields& fields, const PixelFormula& pixels) {
     if (TargetOf(t) != nullptr) {
       inputs.push_back({NumberType::kInt32, Shape{1}, {}, true});
     } else {
-      inputs.push_back(
-          {type, Shape(wanted[t].extents), type == NumberType::kUint8 ? pixels : PixelFormula{}});
+      inputs.push_back({type, Shape(wanted[t].extents), std::move(formulas[t])});
     }
   }
   for (const DeviceArray<int32_t>& counts : target_counts_) {

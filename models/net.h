@@ -64,13 +64,14 @@ class Net {
   // The samples' fields that the network takes: its inputs, in their order, and the targets of its
   // losses. An input of bytes takes any numbers. The first extent of a list is 0: any length.
   Fields takes() const;
-  // From now on samples have these fields: inputs and targets are taken, others passed over. An
-  // image in bytes becomes inputs by `pixels`, whose mean is empty or one of the image's size, and
-  // whose scales are none or one for each channel. FailedPrecondition if a field is missing or has
-  // another shape or type than the network takes. A target of classes may be bytes (a mask), or, if
-  // Target::shares, a share of each class (float32, classes x its extents). To be called before the
-  // first step: a device may record the address of targets.
-  Status Connect(const Fields& fields, const PixelFormula& pixels);
+  // From now on samples have these fields: inputs and targets are taken, others passed over. Bytes
+  // become inputs by the formula of their field in `pixels`, whose mean is empty or one of the
+  // field's size, and whose scales are none or one for each channel; without a formula they are
+  // these numbers. FailedPrecondition if a field is missing or has another shape or type than the
+  // network takes, or another size than its formula. A target of classes may be bytes (a mask), or,
+  // if Target::shares, a share of each class (float32, classes x its extents). To be called before
+  // the first step: a device may record the address of targets.
+  Status Connect(const Fields& fields, std::span<const PixelFormula> pixels);
   // Loads the minibatch of the next Train or Evaluate. Batches may differ in size. InvalidArgument,
   // before anything is changed, if the batch's size, a target or an integer is out of range or a
   // field or list has another length. Requires Connect.

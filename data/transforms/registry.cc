@@ -70,6 +70,17 @@ int FindPicture(const Fields& fields) {
                                : static_cast<int>(found - fields.begin());
 }
 
+std::vector<int> FindPictures(const Fields& fields) {
+  std::vector<int> pictures;
+  for (size_t f = 0; f < fields.size(); ++f) {
+    if (fields[f].kind == FieldKind::kPicture) pictures.push_back(static_cast<int>(f));
+  }
+  if (const int first = FindPicture(fields); pictures.empty() && first >= 0) {
+    pictures.push_back(first);
+  }
+  return pictures;
+}
+
 std::vector<uint8_t> MeanColour(const Experiment::Data& data, int64_t channels) {
   constexpr uint8_t kGrey = 128;
   std::vector<uint8_t> colour(channels, kGrey);

@@ -76,6 +76,8 @@ struct TransformRequest {
 // Index of the first picture; if there is none, of the field "image", whose element type
 // MakeTransforms refuses; -1: neither.
 int FindPicture(const Fields& fields);
+// Indices of all pictures; if there is none, of FindPicture, if that finds a field.
+std::vector<int> FindPictures(const Fields& fields);
 
 struct PictureSize {
   int64_t height = 0;

@@ -26,8 +26,8 @@ TEST(MeanImageTest, IsThePlainMeanWhereverTheImagesLie) {
       for (int64_t i = 0; i < samples; ++i) sum += pixels[i * size + j];
       expected.push_back(static_cast<float>(sum / static_cast<double>(samples)));
     }
-    EXPECT_EQ(MeanImage(dataset).value(), expected) << samples;
-    EXPECT_EQ(MeanImage(test::ReadEachTime(&dataset)).value(), expected) << samples;
+    EXPECT_EQ(MeanImages(dataset).value()[0], expected) << samples;
+    EXPECT_EQ(MeanImages(test::ReadEachTime(&dataset)).value()[0], expected) << samples;
   }
 }
 
@@ -35,7 +35,7 @@ TEST(MeanImageTest, SumsDoNotOverflow) {
   constexpr int64_t kSamples = 20'000'000;  // of 255: beyond 32 bits
   const MemoryDataset white("white", {1, 1, 1}, 2, std::vector<uint8_t>(kSamples, 255),
                             std::vector<int32_t>(kSamples));
-  EXPECT_EQ(MeanImage(white).value(), std::vector<float>{255.0f});
+  EXPECT_EQ(MeanImages(white).value()[0], std::vector<float>{255.0f});
 }
 
 class Broken final : public Dataset {
@@ -56,13 +56,13 @@ class Broken final : public Dataset {
 // As the pictures of a reader that scales them later: there is nothing to sum.
 TEST(MeanImageTest, PicturesOfNoFixedSizeHaveNone) {
   const Broken sizeless({3, 0, 0});
-  const Status status = MeanImage(sizeless).status();
+  const Status status = MeanImages(sizeless).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), testing::HasSubstr("have no fixed size"));
 }
 
 TEST(MeanImageTest, ADataSetThatCannotBeReadIsSaid) {
-  EXPECT_EQ(MeanImage(Broken()).status().message(), "the disk is gone");
+  EXPECT_EQ(MeanImages(Broken()).status().message(), "the disk is gone");
 }
 
 }  // namespace

@@ -257,15 +257,79 @@ TEST_F(OpenDatasetsTest, PhotographsThatAreScaledAtRandomHaveNoMeanImageWhatever
   EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("are scaled to 3x8x9"), HasSubstr("data.mean")));
 }
 
+class PairsTest : public OpenDatasetsTest {
+ protected:
+  // Three rows of two pictures and a mask.
+  void Write(const std::vector<int64_t>& left, const std::vector<int64_t>& right) {
+    test::NamedFiles files;
+    std::string table = "l,r,m,y\n";
+    for (int64_t i = 0; i < 3; ++i) {
+      const std::string number = std::to_string(i);
+      files.emplace_back("l" + number + ".png", test::Png(left, test::ImagePixels(i, left)));
+      files.emplace_back("r" + number + ".png", test::Png(right, test::ImagePixels(7 + i, right)));
+      files.emplace_back("m" + number + ".png",
+                         test::MaskPng(left[1], left[2], Labels(left[1] * left[2], 2)));
+      table += "l" + number + ".png,r" + number + ".png,m" + number + ".png," + number + "\n";
+    }
+    files.emplace_back("t.csv", test::Bytes(table.begin(), table.end()));
+    test::WriteFiles(scratch_.path(), files);
+    data_.reader = DataReader::kTable;
+    data_.train_images = data_.validation_images = "t.csv";
+    data_.columns = "left:picture:l,right:picture:r,mask:mask:m,y:numbers";
+    data_.classes = 2;
+  }
+};
+
+TEST_F(PairsTest, EachPictureHasTheFormulaOfItsOwnSizeAndMeanImage) {
+  const std::vector<int64_t> left = {3, 4, 5}, right = {1, 2, 3};
+  Write(left, right);
+  data_.subtract_mean = true;
+  const auto sets = OpenDatasets(data_);
+  ASSERT_TRUE(sets.ok()) << sets.status().message();
+  ASSERT_EQ(sets->pixels.size(), 4u);
+  const auto mean_of = [](const std::vector<int64_t>& extents, int64_t first) {
+    std::vector<float> sums(extents[0] * extents[1] * extents[2]);
+    for (int64_t i = 0; i < 3; ++i) {
+      const test::Bytes pixels = test::ImagePixels(first + i, extents);
+      for (size_t p = 0; p < sums.size(); ++p) sums[p] += pixels[p];
+    }
+    for (float& sum : sums) sum = static_cast<float>(static_cast<double>(sum) / 3);
+    return sums;
+  };
+  EXPECT_EQ(sets->pixels[0].mean, mean_of(left, 0));
+  EXPECT_EQ(sets->pixels[1].mean, mean_of(right, 7));
+  EXPECT_THAT(sets->pixels[2].mean, testing::IsEmpty()) << "a mask has no pixels";
+  EXPECT_THAT(sets->pixels[3].mean, testing::IsEmpty());
+}
+
+TEST_F(PairsTest, ValuesOfChannelsAreForEachPictureAndNotForMasks) {
+  Write({3, 4, 5}, {3, 2, 3});
+  data_.mean = {0.1, 0.2, 0.3};
+  data_.std_dev = {0.5, 0.5, 0.25};
+  const auto sets = OpenDatasets(data_);
+  ASSERT_TRUE(sets.ok()) << sets.status().message();
+  EXPECT_EQ(sets->pixels[0].mean.size(), 60u);
+  EXPECT_EQ(sets->pixels[1].mean.size(), 18u);
+  EXPECT_EQ(sets->pixels[1].scales.size(), 3u);
+  EXPECT_THAT(sets->pixels[2].mean, testing::IsEmpty());
+  EXPECT_THAT(sets->pixels[2].scales, testing::IsEmpty());
+  EXPECT_EQ(sets->pixels[2].scale, static_cast<float>(data_.scale));
+  Write({3, 4, 5}, {1, 2, 3});
+  EXPECT_EQ(Refusal().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Refusal().message(),
+              AllOf(HasSubstr("data.mean has 3 values, but images \"right\" of"),
+                    HasSubstr("have 1 channels")));
+}
+
 TEST_F(OpenDatasetsTest, NoMeanIsWorkedOutThatNobodySubtracts) {
-  EXPECT_TRUE(OpenDatasets(data_).value().pixels.mean.empty());
+  EXPECT_TRUE(OpenDatasets(data_).value().pixels[0].mean.empty());
 }
 
 TEST_F(OpenDatasetsTest, TheMeanIsOfTheTrainingImagesThatAreUsed) {
   data_.subtract_mean = true;
   data_.train_limit = 2;
   const test::Bytes pixels = Pattern(32);
-  const std::vector<float> mean = OpenDatasets(data_).value().pixels.mean;
+  const std::vector<float> mean = OpenDatasets(data_).value().pixels[0].mean;
   ASSERT_EQ(mean.size(), 16u);
   for (size_t i = 0; i < 16; ++i) {
     EXPECT_EQ(mean[i], static_cast<float>(pixels[i] + pixels[16 + i]) / 2) << i;
@@ -277,7 +341,7 @@ TEST_F(OpenDatasetsTest, TheMeanIsOfTheTrainingImagesThatAreUsed) {
 TEST_F(OpenDatasetsTest, AMeanAndADeviationOfEachChannelArePartOfTheFormula) {
   data_.mean = {0.5};
   data_.std_dev = {0.25};
-  const PixelFormula formula = OpenDatasets(data_).value().pixels;
+  const PixelFormula formula = OpenDatasets(data_).value().pixels[0];
   EXPECT_THAT(formula.mean, testing::Each(127.5f));
   EXPECT_EQ(formula.mean.size(), 16u);
   EXPECT_THAT(formula.scales, testing::ElementsAre(static_cast<float>(4.0 / 255)));

@@ -211,6 +211,39 @@ TEST_P(AnyNetTest, GradientsAreThoseOfTheLoss) {
   }
 }
 
+TEST(NetTest, EachInputOfBytesHasTheFormulaOfItsField) {
+  TrainedNet net(Parsed(R"(
+    name: "pair"
+    input { name: "left" channels: 1 height: 2 width: 2 }
+    input { name: "right" channels: 1 height: 2 width: 2 }
+    outputs: "sum"
+    layers { name: "sum" inputs: "left" inputs: "right" add {} }
+    layers { name: "fc" fully_connected { outputs: 2 } }
+    layers { name: "loss" softmax_cross_entropy {} })"),
+                 1);
+  // In another order than the network takes them.
+  const Fields fields = {{"right", NumberType::kUint8, {1, 2, 2}, FieldKind::kPicture},
+                         {kLabelField, NumberType::kInt32, {}},
+                         {"left", NumberType::kUint8, {1, 2, 2}, FieldKind::kPicture}};
+  const PixelFormula right = {.scale = 2}, left = {.scale = 0.5f, .mean = {1, 2, 3, 4}};
+  const PixelFormula formulas[] = {right, {}, left};
+  const Status connected = net.net->Connect(fields, formulas);
+  ASSERT_TRUE(connected.ok()) << connected.message();
+  const uint8_t lefts[] = {9, 9, 9, 9}, rights[] = {10, 0, 0, 1};
+  const int32_t label[] = {1};
+  const std::span<const std::byte> values[] = {std::as_bytes(std::span(rights)),
+                                               std::as_bytes(std::span(label)),
+                                               std::as_bytes(std::span(lefts))};
+  ASSERT_TRUE(net.net->Load({1, values}).ok());
+  std::vector<float> sums(4);
+  ASSERT_TRUE(net.net->Predict(0, sums).ok());
+  EXPECT_THAT(sums, testing::ElementsAre(20 + 4, 3.5f, 3, 2 + 2.5f));
+  const PixelFormula longer[] = {right, {}, {.mean = {1, 2, 3, 4, 5}}};
+  EXPECT_EQ(net.net->Connect(fields, longer).code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(net.net->Connect(fields, longer).message(),
+              testing::HasSubstr("field \"left\" of network pair"));
+}
+
 TEST(NetTest, ALossThatWeighsNothingIsMeasuredAndChangesNoBit) {
   model::Network network = BranchedNetwork();
   TrainedNet plain(network, 9);

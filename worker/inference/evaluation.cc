@@ -27,10 +27,9 @@ namespace kumo {
 namespace {
 
 // Checks that the data are prepared as those that the checkpoint was trained on.
-Status CheckData(const StoredModel& model, const Datasets& data) {
+Status CheckData(const StoredModel& model, const std::vector<float>& mean, const Datasets& data) {
   KUMO_RETURN_IF_ERROR(CheckSameClasses(model.manifest, data.train->class_names()));
   const auto& trained = model.manifest.mean_image();
-  const std::vector<float>& mean = data.pixels.mean;
   if (!model.experiment.data.subtract_mean || trained.empty()) return OkStatus();
   if (std::ranges::equal(trained, mean)) return OkStatus();
   return FailedPrecondition("checkpoint " + model.manifest.name() +
@@ -152,7 +151,7 @@ Result<std::string> EvaluateCheckpoint(const ModelName& name, const EvaluationFo
   KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOfJob(experiment, network, /*servers=*/1));
   KUMO_RETURN_IF_ERROR(memory.CheckWorkerFits());
   KUMO_ASSIGN_OR_RETURN(OpenedJob job, OpenJob(experiment, network));
-  KUMO_RETURN_IF_ERROR(CheckData(model, job.datasets));
+  KUMO_RETURN_IF_ERROR(CheckData(model, job.spec.mean_image, job.datasets));
   const SteadyClock clock;
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                         Trainer::Make(experiment, std::move(job), &clock));

@@ -40,7 +40,7 @@ Result<Exported> Gather(const StoredModel& model, const ExportRequest& request, 
   return exported;
 }
 
-// Description of the network's input: a formula of the pixels (PixelFormulaFor), or the kind of
+// Description of the network's input: a formula of the pixels (PixelFormulasFor), or the kind of
 // numbers.
 std::string InputFormula(const Experiment::Data& settings) {
   switch (TraitsOf(settings.reader).samples) {

@@ -144,7 +144,9 @@ Result<ModelData> DataOf(const StoredModel& model) {
       TraitsOf(settings.reader).samples == SampleKind::kImages && shape.plane() > 1;
   const Fields first = {{graph.inputs[0], NumberType::kUint8, shape.extents(),
                          is_picture ? FieldKind::kPicture : FieldKind::kNumbers}};
-  KUMO_ASSIGN_OR_RETURN(data.pixels, PixelFormulaFor(settings, first, "network " + network.name()));
+  KUMO_ASSIGN_OR_RETURN(std::vector<PixelFormula> formulas,
+                        PixelFormulasFor(settings, first, "network " + network.name()));
+  data.pixels = std::move(formulas.front());
   const checkpoint::Manifest& manifest = model.manifest;
   data.class_names = {manifest.class_names().begin(), manifest.class_names().end()};
   const bool is_said = !manifest.network().empty() || !data.class_names.empty();
@@ -167,7 +169,10 @@ Result<ModelData> DataOf(const StoredModel& model) {
                                       "--set data.directory=DIR");
   }
   if (!sets.ok()) return data;
-  if (mean_missing) data.pixels = std::move(sets->pixels);
+  if (mean_missing) {
+    const int place = FindField(sets->fields(), first[0].name);
+    if (place >= 0) data.pixels = std::move(sets->pixels[place]);
+  }
   if (names_missing) {
     const auto names = sets->train->class_names();
     data.class_names = {names.begin(), names.end()};
@@ -193,7 +198,7 @@ Result<std::unique_ptr<RunningModel>> RunningModel::Make(const StoredModel& mode
     if (field.list) field.extents[0] = 1;
   }
   if (made->takes_[0].type == NumberType::kUint8) made->takes_[0].type = type;
-  KUMO_RETURN_IF_ERROR(made->net_->Connect(made->takes_, pixels));
+  KUMO_RETURN_IF_ERROR(made->net_->Connect(made->takes_, {&pixels, 1}));
   for (const Field& field : made->takes_) {
     made->zeros_.resize(std::max<size_t>(made->zeros_.size(), max_batch * field.bytes()));
   }

@@ -79,6 +79,16 @@ std::string HowToFit(DataReader reader, const Fields& fields, const Fields& want
   return "set " + settings + InputOf(fields[found]) + " in the network";
 }
 
+// The mean image of the first input that has one; a manifest has room for one alone.
+std::span<const float> FirstMeanImage(const Net& net, const Datasets& data) {
+  const Fields fields = data.fields();
+  for (const std::string& input : net.graph().inputs) {
+    const int place = FindField(fields, input);
+    if (place >= 0 && !data.pixels[place].mean.empty()) return data.pixels[place].mean;
+  }
+  return {};
+}
+
 constexpr int64_t kMostClasses = int64_t{1} << 30;
 
 Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& network,
@@ -99,7 +109,7 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const model::Network& netwo
   const std::span<const std::string> names = train.class_names();
   std::span<const float> mean;
   // A mean from data.mean is a setting, which checkpoints record anyway.
-  if (experiment.data.subtract_mean) mean = job.datasets.pixels.mean;
+  if (experiment.data.subtract_mean) mean = FirstMeanImage(*job.net, job.datasets);
   spec.Describe(NetworkText(network), {names.begin(), names.end()}, mean);
   return spec;
 }
@@ -155,7 +165,8 @@ Status CheckPaddedMasks(const Experiment::Data& data, const Fields& fields, cons
   return OkStatus();
 }
 
-Status BindInputs(DataReader reader, const Fields& fields, const PixelFormula& pixels, Net* net) {
+Status BindInputs(DataReader reader, const Fields& fields, std::span<const PixelFormula> pixels,
+                  Net* net) {
   const Status status = net->Connect(fields, pixels);
   if (status.ok()) return status;
   const Fields wanted = net->takes();

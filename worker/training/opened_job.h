@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "common/base/status.h"
@@ -50,6 +51,7 @@ Status CheckPaddedMasks(const Experiment::Data& data, const Fields& fields, cons
 // Binds the fields of the samples to the network's inputs (Net::Connect). The errors of
 // Net::Connect; if samples have another shape than the network's input, the message names the input
 // to write into the network file, and the setting that makes samples fit if there is one.
-Status BindInputs(DataReader reader, const Fields& fields, const PixelFormula& pixels, Net* net);
+Status BindInputs(DataReader reader, const Fields& fields, std::span<const PixelFormula> pixels,
+                  Net* net);
 
 }  // namespace kumo

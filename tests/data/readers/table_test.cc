@@ -344,7 +344,8 @@ TEST_F(TableTest, ExperimentsOfPairsUseChannelMeansForBothPictures) {
   data.mean = {0.1, 0.2, 0.3};
   const auto sets = OpenDatasets(data);
   ASSERT_TRUE(sets.ok()) << sets.status().message();
-  EXPECT_EQ(sets->pixels.mean.size(), 60u);
+  EXPECT_EQ(sets->pixels[0].mean.size(), 60u);
+  EXPECT_EQ(sets->pixels[1].mean, sets->pixels[0].mean);
   data.mean = {0.1};
   EXPECT_THAT(OpenDatasets(data).status().message(), HasSubstr("data.mean has 1 values"));
   data.mean = {};

@@ -180,7 +180,7 @@ TEST_F(SharedPixels, AreTheOnesOfAProcessMemory) {
     EXPECT_EQ(MeasureIdx(request_)->bytes, (*own)->size() * 4) << "labels alone";
     for (int sweep = 0; sweep < 2; ++sweep) {
       EXPECT_EQ(ContentHash(**shared).value(), ContentHash(**own).value());
-      EXPECT_EQ(MeanImage(**shared).value(), MeanImage(**own).value());
+      EXPECT_EQ(MeanImages(**shared).value(), MeanImages(**own).value());
     }
     EXPECT_EQ(test::ReadAll(**shared), test::ReadAll(**own));
   }

@@ -55,10 +55,10 @@ TEST_F(OpenedJobTest, ItsSpecIsWhatTheNetworkAndTheDataAre) {
 
 TEST_F(OpenedJobTest, SamplesAreTransformedAsTheExperimentSays) {
   const OpenedJob plain = OpenJob(Block()).value();
-  EXPECT_TRUE(plain.datasets.pixels.mean.empty());
+  EXPECT_TRUE(plain.datasets.pixels[0].mean.empty());
   EXPECT_TRUE(plain.datasets.transforms.empty());
   const OpenedJob job = OpenJob(Augmented(Block())).value();
-  EXPECT_EQ(std::ssize(job.datasets.pixels.mean), job.datasets.train->fields()[0].numbers());
+  EXPECT_EQ(std::ssize(job.datasets.pixels[0].mean), job.datasets.train->fields()[0].numbers());
   EXPECT_EQ(job.datasets.transforms.size(), 1u);
 }
 
