@@ -166,6 +166,7 @@ Status Stage(const StageArguments& args) {
   };
   const Status done = staging->Run(tick);
   view.RemoveBar();
+  console.Finish();
   const StagingProgress progress = staging->progress();
   for (const std::string& path : progress.damaged) {
     std::fprintf(stderr, "kumo stage: %s had changed since it was staged; copied it again\n",

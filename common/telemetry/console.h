@@ -4,6 +4,8 @@
 // One thread.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,18 +23,37 @@ class Console {
   virtual void Write(std::string_view text) = 0;
 };
 
-// Console of a file descriptor, which stays open: 1 for stdout. If nobody reads a pipe any more (as
-// in `kumo launch FILE | head`), the first line that is lost is logged as a warning. Requires that
-// SIGPIPE is ignored.
+// Console of a file descriptor, which stays open: 1 for stdout. A write never waits for the reader,
+// who may pause (Ctrl-S on a terminal, `kumo launch FILE | less`): text that does not fit is held
+// until a later write, up to kMostHeld bytes. Then text is dropped until all held text is written,
+// and a line says how many lines were dropped. If nobody reads a pipe any more (as in `kumo launch
+// FILE | head`), the first line that is lost is logged as a warning. Requires that SIGPIPE is
+// ignored.
 class FdConsole : public Console {
  public:
-  explicit FdConsole(int fd) : fd_(fd) {}
+  static constexpr size_t kMostHeld = 64 << 10;
+
+  explicit FdConsole(int fd);
+  ~FdConsole() override;  // Finish()
+  FdConsole(const FdConsole&) = delete;
+  FdConsole& operator=(const FdConsole&) = delete;
+
   int Width() const override;
   void Write(std::string_view text) override;
+  // Gives a reader of held text a second, before other output to the descriptor.
+  void Finish();
 
  private:
+  int output() const { return own_fd_ >= 0 ? own_fd_ : fd_; }
+  // Writes held text until the reader would have to be waited for.
+  void WriteHeld();
+
   const int fd_;
-  bool told_ = false;  // that nobody reads
+  const int own_fd_;  // the same pipe or terminal, opened without waiting; -1: none
+  std::string held_;
+  bool drops_ = false;         // until no text is held
+  int64_t dropped_lines_ = 0;  // since drops_
+  bool told_ = false;          // that nobody reads
 };
 
 // Progress view: the bar or the lines, interleaved with the rows of the epoch table.
