@@ -1,4 +1,6 @@
 // kumo launch: starts and supervises a job.
+#include <unistd.h>
+
 #include <csignal>
 #include <memory>
 #include <utility>
@@ -19,6 +21,7 @@
 #include "common/base/process/output_lock.h"
 #include "common/base/text.h"
 #include "common/job/process_identity.h"
+#include "common/telemetry/console.h"
 
 namespace kumo {
 namespace {
@@ -139,7 +142,9 @@ Result<Outcome> Launch(const CliEnvironment& environment, const LaunchArguments&
   const RunningClock clock;
   KUMO_ASSIGN_OR_RETURN(LaunchPlan plan,
                         MakeLaunchPlan(args, experiment, servers, http, log_directory));
-  plan.tell = [&](const std::string& line) { SayBeside(environment, line); };
+  // Supervision goes on if the reader of stderr pauses.
+  FdConsole errors(STDERR_FILENO);
+  plan.tell = [&](const std::string& line) { SayBeside(environment, line, &errors); };
   Launcher launcher(std::move(plan), &clock, &signals);
   return launcher.Run();
 }

@@ -80,9 +80,9 @@ void SayStart(const CliEnvironment& environment, const LaunchArguments& args,
   std::fflush(stdout);
 }
 
-void SayBeside(const CliEnvironment& environment, const std::string& line) {
+void SayBeside(const CliEnvironment& environment, const std::string& line, Console* errors) {
   const std::string text = Folded("kumo launch: " + line, environment.error_columns, kHanging);
-  std::fprintf(stderr, "%s%s\n", environment.error_columns > 0 ? kOverBar : "", text.c_str());
+  errors->Write((environment.error_columns > 0 ? kOverBar : "") + text + "\n");
 }
 
 int SayRefusal(const CliEnvironment& environment, const ExitReporter& exit_reporter,

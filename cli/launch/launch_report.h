@@ -10,6 +10,7 @@
 #include "cli/launch/preflight.h"
 #include "cli/launch/supervisor.h"
 #include "common/base/file.h"
+#include "common/telemetry/console.h"
 #include "common/telemetry/run_log.h"
 
 namespace kumo {
@@ -19,8 +20,8 @@ void SayStart(const CliEnvironment& environment, const LaunchArguments& args,
               const LoadedExperiment& loaded, const std::vector<std::string>& notes,
               const std::vector<std::string>& servers, const std::string& log_directory);
 
-// Prints a line between server 0's lines, over a progress bar.
-void SayBeside(const CliEnvironment& environment, const std::string& line);
+// Prints a line between server 0's lines, over a progress bar. errors: the console of stderr.
+void SayBeside(const CliEnvironment& environment, const std::string& line, Console* errors);
 
 // Reports why nothing was started. Returns the exit code.
 int SayRefusal(const CliEnvironment& environment, const ExitReporter& exit_reporter,

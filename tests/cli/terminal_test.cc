@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "cli/launch/supervisor.h"
@@ -111,6 +112,23 @@ TEST_F(TerminalTest, AWarningStandsOnALineOfItsOwn) {
   EXPECT_THAT(Screen(), EndsWith("\r\033[Kkumo launch: server-0: worker-1 is lost\r\n"));
   Type("\x03");
   EXPECT_EQ(Wait().code, 75);
+}
+
+// As after Ctrl-S.
+TEST_F(TerminalTest, AStoppedTerminalStopsNoSupervision) {
+  for (const char* name : {"server-0", "worker-0", "worker-1", "worker-2"}) Script(name, "run 75");
+  StartOnTerminal(Launch(), 80);
+  AwaitStarted();
+  Type("\x13");
+  for (const size_t starts : {2, 3}) {  // the key may take effect after the first warning
+    ASSERT_EQ(kill(Starts("worker-1").back(), SIGKILL), 0);
+    Await("the restart", [&] { return Starts("worker-1").size() == starts; });
+  }
+  Signal(SIGINT);
+  Await("SIGTERM of server 0", [&] { return !Lines("server-0.terms").empty(); });
+  Type("\x11");  // Ctrl-Q
+  EXPECT_EQ(Wait().code, 75);
+  EXPECT_THAT(Screen(), HasSubstr("worker-1 was killed by SIGKILL"));
 }
 
 }  // namespace
