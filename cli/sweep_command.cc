@@ -270,13 +270,16 @@ class Sweep {
   // Each path is read once, whatever the number of runs that start from it. An earlier run may yet
   // write weights below --out; with --manifests the pods have them.
   std::vector<Status> ProblemsOfWeights(const SweepRun& run) {
-    const auto absolute = [](const std::string& path) {
-      return std::filesystem::absolute(path).lexically_normal().string();
+    const auto canonical = [](const std::string& path) {
+      std::error_code error;
+      const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+      const std::filesystem::path target = std::filesystem::weakly_canonical(absolute, error);
+      return ((error ? absolute : target) / "").lexically_normal().string();
     };
     Experiment experiment = run.experiment;
     const std::string& from = experiment.network.initial_weights;
     if (from.empty() || !args_.manifests.empty() || !weights_.insert(from).second) return {};
-    if (absolute(from).starts_with(absolute(JoinPath(args_.out, "")))) return {};
+    if (canonical(from).starts_with(canonical(args_.out))) return {};
     experiment.output.directory = run.folder;
     experiment.checkpoint.resume = {};
     Preflight result;

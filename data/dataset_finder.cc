@@ -588,7 +588,7 @@ Result<FoundDataset> FindByNames(const std::string& path, const std::string& fol
 
 Result<FoundDataset> FindDataset(const std::string& path) {
   std::error_code error;
-  std::string whole = fs::absolute(path, error).lexically_normal().string();
+  std::string whole = NormalPath(fs::absolute(path, error).string());
   while (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
   if (!fs::exists(whole, error)) return NotFound(path + ": no such file or folder");
   const std::string parent = fs::path(whole).parent_path().string();

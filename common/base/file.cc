@@ -325,6 +325,27 @@ std::string NearestExisting(std::string path) {
   return path;
 }
 
+std::string NormalPath(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path kept, rest;  // kept: up to the last ".." behind a link
+  for (const fs::path& part : fs::path(path)) {
+    const fs::path before = (rest / "").lexically_normal().parent_path();
+    const bool behind_link = part == ".." && before.has_filename() && before.filename() != ".." &&
+                             fs::is_symlink(kept / before, error);
+    if (behind_link) {
+      kept = kept / before / "..";
+      rest.clear();
+    } else {
+      rest /= part;
+    }
+  }
+  if (kept.empty()) return rest.lexically_normal().string();
+  if (rest.empty()) return kept.string();
+  const fs::path normal = rest.lexically_normal();
+  return (normal == "." ? kept : kept / normal).string();
+}
+
 Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path,
                                   uint64_t limit_bytes) {
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.OpenForReading(path));

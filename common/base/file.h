@@ -112,6 +112,10 @@ std::string DirectoryOf(std::string_view path);
 // `path`, or its nearest ancestor that exists.
 std::string NearestExisting(std::string path);
 
+// `path` without ".", doubled '/' and "name/..", which stays if `name` is a symbolic link: the
+// system goes to the parent of the link's target.
+std::string NormalPath(const std::string& path);
+
 // Reads a whole file. ResourceExhausted, without allocation, if it exceeds limit_bytes.
 Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, uint64_t limit_bytes);
 

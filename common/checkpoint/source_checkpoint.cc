@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 #include "common/base/shell_word.h"
 #include "common/checkpoint/checkpoint.h"
@@ -42,14 +43,26 @@ std::string HowToConvert(const std::string& path) {
 
 }  // namespace
 
+CheckpointFolder FolderOfCheckpoint(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path folder = NormalPath(path);
+  if (!folder.has_filename()) folder = folder.parent_path();  // "dir/"
+  const bool named = folder.filename() != "." && folder.filename() != "..";
+  if (!named || std::filesystem::is_symlink(folder, error)) {
+    const std::filesystem::path target = std::filesystem::canonical(folder, error);
+    if (!error) folder = target;
+  }
+  const std::string parent = folder.has_parent_path() ? folder.parent_path().string() : ".";
+  return {parent, folder.filename().string()};
+}
+
 Result<CheckpointFolder> FindCheckpointAt(FileSystem& files, const std::string& path) {
   // "." has no file name.
-  std::filesystem::path folder = std::filesystem::path(path).lexically_normal();
+  std::filesystem::path folder = NormalPath(path);
   if (folder == ".") folder = std::filesystem::current_path();
   if (!folder.has_filename()) folder = folder.parent_path();  // "dir/"
   if (files.Exists(JoinPath(folder.string(), "MANIFEST"))) {
-    const std::string parent = folder.has_parent_path() ? folder.parent_path().string() : ".";
-    return CheckpointFolder{parent, folder.filename().string()};
+    return FolderOfCheckpoint(folder.string());
   }
   const std::string below = JoinPath(folder.string(), "checkpoints");
   for (const std::string& parent : {below, folder.string()}) {

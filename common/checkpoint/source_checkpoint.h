@@ -16,6 +16,9 @@ struct CheckpointFolder {
   std::string path() const { return JoinPath(parent, name); }
 };
 
+// The folder of one checkpoint. Links are followed, as a checkpoint must have its own name.
+CheckpointFolder FolderOfCheckpoint(const std::string& path);
+
 // Verifies whole checkpoints if there are several. NotFound names the folders searched.
 Result<CheckpointFolder> FindCheckpointAt(FileSystem& files, const std::string& path);
 

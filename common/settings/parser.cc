@@ -25,7 +25,7 @@ std::string FolderOf(const std::string& path) {
 
 // A `path` in a file of `folder`, relative to the working directory.
 std::string From(const std::string& folder, const std::string& path) {
-  return (std::filesystem::path(folder) / path).lexically_normal().string();
+  return NormalPath((std::filesystem::path(folder) / path).string());
 }
 
 std::string Identity(const std::string& path) {

@@ -289,15 +289,13 @@ Result<InitialWeights> MakeInitialWeights(const Experiment& experiment,
 
 Result<Buffer<float>> LoadStoredWeights(const std::string& path, const ParameterLayout& layout) {
   PosixFileSystem files;
-  std::filesystem::path folder = std::filesystem::path(path).lexically_normal();
-  if (!folder.has_filename()) folder = folder.parent_path();  // "dir/"
-  const std::string parent = folder.has_parent_path() ? folder.parent_path().string() : ".";
+  const CheckpointFolder folder = FolderOfCheckpoint(path);
   KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
-                        VerifyCheckpoint(files, parent, folder.filename().string()));
+                        VerifyCheckpoint(files, folder.parent, folder.name));
   KUMO_ASSIGN_OR_RETURN(const Relocation relocation, Relocation::Make(manifest, layout));
   const Range wanted = {0, layout.size()};
   KUMO_ASSIGN_OR_RETURN(ShardSnapshot snapshot,
-                        ReadSnapshot(files, parent, manifest, relocation.Stored(wanted)));
+                        ReadSnapshot(files, folder.parent, manifest, relocation.Stored(wanted)));
   relocation.Move(wanted, &snapshot);
   // The manifest is not trusted: its claim is checked before anything is allocated for it.
   int64_t in_tensors = 0;

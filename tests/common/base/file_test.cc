@@ -255,6 +255,30 @@ namespace {
 
 using ::testing::HasSubstr;
 
+TEST(NormalPath, NamesTheSameFileAsThePath) {
+  for (const auto& [path, normal] : {std::pair("a/./b//c", "a/b/c"),
+                                     {"a/../b", "b"},
+                                     {"../a/b/..", "../a/"},
+                                     {"/../a", "/a"},
+                                     {"a/..", "."},
+                                     {"a/", "a/"},
+                                     {"", ""},
+                                     {"../../a", "../../a"},
+                                     {"./a/../../b", "../b"}}) {
+    EXPECT_EQ(NormalPath(path), normal) << path;
+  }
+  const test::ScratchDirectory folder;
+  std::filesystem::create_directories(folder / "far/target/deep");
+  std::filesystem::create_directory_symlink(folder / "far/target", folder / "link");
+  const std::string link = folder / "link";
+  EXPECT_EQ(NormalPath(link + "/../x"), link + "/../x");
+  EXPECT_EQ(NormalPath(link + "/.././x/../y"), link + "/../y");
+  EXPECT_EQ(NormalPath(link + "/deep/../x"), link + "/x");
+  EXPECT_EQ(NormalPath(folder / "far/../link/deep/../../x"), link + "/../x");
+  EXPECT_EQ(NormalPath(link + "/../.."), link + "/../..");
+  EXPECT_EQ(NormalPath(link + "/../."), link + "/..");
+}
+
 std::string Written(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
   return path;

@@ -196,6 +196,19 @@ TEST_F(ParserTest, NetworkOfTheFileIsRelativeToTheFileAndOfTheCommandLineIsNot) 
   EXPECT_EQ(Load(kNetwork, {"network.file=zoo/n.pbtxt"}).experiment.network.file, "zoo/n.pbtxt");
 }
 
+// The system goes from the link's target to its parent.
+TEST_F(ParserTest, PathsBehindALinkNameTheFileThatTheSystemOpens) {
+  std::filesystem::create_directories(folder_ + "/far/target");
+  std::filesystem::create_directory_symlink(folder_ + "/far/target", folder_ + "/link");
+  Write("far/more.conf", "[sync]\nblock = 9\n");
+  const LoadedExperiment loaded =
+      Load("include = link/../more.conf\n[network]\nfile = link/../n.pbtxt\n");
+  EXPECT_THAT(loaded.problems, ElementsAre());
+  EXPECT_EQ(loaded.experiment.sync.block, 9);
+  EXPECT_EQ(std::filesystem::weakly_canonical(loaded.experiment.network.file),
+            std::filesystem::weakly_canonical(folder_ + "/far/n.pbtxt"));
+}
+
 TEST_F(ParserTest, MissingFileIsNotFoundAndNamed) {
   const auto result = ParseExperiment(folder_ + "/none.conf", {}, {});
   EXPECT_EQ(result.status().code(), StatusCode::kNotFound);
@@ -465,6 +478,20 @@ TEST_F(ParserTest, WeightsThatAreSetAsideBeforeTheyAreReadAreRefused) {
     EXPECT_THAT(Load(kNetwork, {weights, "output.directory=o/d"}).problems, ElementsAre());
     EXPECT_THAT(Load(kNetwork, {weights, "output.directory=o", "checkpoint.resume=never"}).problems,
                 ElementsAre());
+  }
+}
+
+TEST_F(ParserTest, WeightsThatAreSetAsideAreRefusedThroughALinkToo) {
+  std::filesystem::create_directories(folder_ + "/out/checkpoints/round-7");
+  std::filesystem::create_directory_symlink(folder_ + "/out", folder_ + "/other");
+  std::filesystem::create_directory_symlink("out/checkpoints/round-7", folder_ + "/latest");
+  std::filesystem::create_directory_symlink(folder_, folder_ + "/out/up");
+  for (const char* from : {"other", "other/checkpoints", "latest", "out/up/out"}) {
+    EXPECT_THAT(Load(kNetwork, {"network.initial_weights=" + folder_ + "/" + from,
+                                "output.directory=" + folder_ + "/out", "checkpoint.resume=never"})
+                    .problems,
+                ElementsAre(HasSubstr("moves the checkpoints of output.directory aside")))
+        << from;
   }
 }
 

@@ -122,6 +122,20 @@ TEST_F(TransferTest, TensorsOfTheSameNameAndShapeAreTakenBitForBitAndTheOthersLe
   }
 }
 
+TEST_F(TransferTest, ALinkToACheckpointIsTheCheckpoint) {
+  const std::string folder = SaveSource() + "/checkpoints/" + CheckpointName(5);
+  std::filesystem::create_directory_symlink(folder, directory_ / "latest");
+  const ParameterLayout layout = NewHead();
+  std::vector<float> weights(layout.size());
+  const auto origin = TransferWeights(From(directory_ / "latest"), layout, weights);
+  ASSERT_TRUE(origin.ok()) << origin.status().message();
+  EXPECT_THAT(origin->taken(), ElementsAre("conv.weight", "conv.bias"));
+  for (const char* path : {"latest", "latest/", "latest/."}) {
+    const auto stored = LoadStoredWeights(directory_ / path, Source());
+    EXPECT_TRUE(stored.ok()) << path << ": " << stored.status().message();
+  }
+}
+
 TEST_F(TransferTest, FewerThanHalfOfTheTensorsAreNoStartUnlessThatIsAllowed) {
   Experiment experiment = From(SaveSource());
   experiment.network.initial_partial = false;
