@@ -49,10 +49,13 @@ void CheckJob(const JobArguments& args, const PlannedJob& job, Preflight* result
   if (result->problems.empty()) size = CheckByWorker(args, job, result);
   PosixFileSystem files;
   CheckStart(args, job, size, &files, result);
+  const Status one_machine = IsForOneMachine(job.loaded.experiment);
+  if (!one_machine.ok()) {
+    result->notes.push_back(one_machine.message());
+    return;
+  }
   const Result<MemoryRoom> room = RoomOnMachine();
   if (room.ok()) CheckMemory(job, size, *room, result);
-  const Status one_machine = IsForOneMachine(job.loaded.experiment);
-  if (!one_machine.ok()) result->notes.push_back(one_machine.message());
 }
 
 // args: the arguments of this command, which kumo launch takes as well.

@@ -178,6 +178,16 @@ TEST_F(CheckTest, AJobOfSeveralHostsIsWellButNotForLaunch) {
                                Not(HasSubstr("no problems: kumo launch"))));
 }
 
+TEST_F(CheckTest, TheMemoryOfThisMachineIsNotThatOfAJobOfSeveralHosts) {
+  Script("worker", R"(exit 0 {"parameters":9,"worker":{"bytes":9000000000000000,"most":"weights"},)"
+                   R"("server":{"bytes":9,"most":"weights"}})");
+  const Ended here = Run({"check", experiment_});
+  EXPECT_THAT(here.last_line, HasSubstr("memory: the job needs"));
+  const Ended elsewhere = Run({"check", experiment_, "--set", "cluster.servers=tcp://192.0.2.1:5",
+                               "--set", "cluster.insecure=true"});
+  EXPECT_EQ(elsewhere.code, 0) << elsewhere.err;
+}
+
 TEST_F(CheckTest, OnlySettingsThatDifferAreShownUnlessAllAreAsked) {
   EXPECT_THAT(Run({"check", experiment_}).out,
               AllOf(HasSubstr("network.file"), Not(HasSubstr("sync.partitions"))));
