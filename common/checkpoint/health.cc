@@ -35,11 +35,13 @@ std::string Divergence(const checkpoint::Progress& progress, const MetricList& m
   return "the loss is " + Shown(*loss) + ", but was " + Shown(progress.lowest_loss());
 }
 
-// Three standard deviations above the share of right answers of a guess.
+// Three standard deviations above the share of right answers of a guess. So few samples that they
+// reach an accuracy of 1 do not tell.
 bool IsAtChance(const std::optional<double>& accuracy, int64_t samples, int classes) {
   if (!accuracy || samples <= 0) return false;
   const double chance = 1.0 / classes;
-  return *accuracy <= chance + 3 * std::sqrt(chance * (1 - chance) / static_cast<double>(samples));
+  const double bound = chance + 3 * std::sqrt(chance * (1 - chance) / static_cast<double>(samples));
+  return bound < 1 && *accuracy <= bound;
 }
 
 }  // namespace

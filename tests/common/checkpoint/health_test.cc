@@ -80,6 +80,16 @@ TEST(TroubleOf, AnAccuracyOfGuessesFromTheSecondEpochOn) {
   EXPECT_EQ(TroubleOf(sums, After({2, 1}), test::LossAndAccuracy(), 0, true), "");
 }
 
+TEST(TroubleOf, NotOfSoFewSamplesThatGuessesMayAllBeRight) {
+  const auto trouble = [](int samples, double accuracy) {
+    const EpochSums sums{2, test::SumsOf(samples, samples, samples * accuracy), {}};
+    return TroubleOf(sums, After({2, 1}), test::LossAndAccuracy(), 2, true);
+  };
+  EXPECT_EQ(trouble(9, 1), "");
+  EXPECT_EQ(trouble(9, 0.5), "");
+  EXPECT_THAT(trouble(20, 0.5), HasSubstr("has learned nothing"));
+}
+
 // Saves a checkpoint of one weight.
 void Save(FileSystem& files, int64_t version, float weight, const std::string& diverged) {
   const ShardFileHeader header = {.version = version, .generation = 1, .shard = 0, .shards = 1};
