@@ -209,13 +209,18 @@ Supervisor::Actions Supervisor::OnStopRequest(int signal, TimeUs now) {
   Actions actions;
   const bool same = stop_signal_ != 0 && now - stop_requested_at_ < settings_.same_request_us;
   if (phase_ == Phase::kKilling || same) return actions;
-  if (phase_ != Phase::kRunning) {
+  if (stop_signal_ != 0) {
+    killed_on_request_ = true;
     KillAll(&actions);
     return actions;
   }
   stop_requested_at_ = now;
   stop_signal_ = signal;
-  BeginToStop(now, &actions);
+  if (phase_ == Phase::kRunning) {
+    BeginToStop(now, &actions);
+  } else if (phase_ != Phase::kFailing && processes_.at(kServer0).state == State::kEnded) {
+    AskOthersToLeave(now, &actions);
+  }
   return actions;
 }
 
@@ -254,9 +259,7 @@ Supervisor::Actions Supervisor::OnTime(TimeUs now) {
   const bool left = phase_ == Phase::kLeaving ||
                     (phase_ == Phase::kStopping && processes_.at(kServer0).state == State::kEnded);
   if (left && !others_were_signalled_) {
-    others_were_signalled_ = true;
-    deadline_ = now + settings_.failure_grace_us;
-    SignalAll(SIGTERM, &actions);
+    AskOthersToLeave(now, &actions);
   } else {
     KillAll(&actions);
   }
@@ -290,7 +293,7 @@ Outcome Supervisor::outcome() const {
     outcome.stopped = true;
     outcome.explained = !stop_words_.empty();
     outcome.words = StopWords();
-  } else if (!killed_.empty()) {
+  } else if (!killed_.empty() && !killed_on_request_) {
     outcome.code = static_cast<int>(ExitCode::kCrashed);
     outcome.words = "the job is done, but " + Join(killed_) + " did not end within " +
                     Seconds(settings_.leave_us + settings_.failure_grace_us) +
@@ -323,6 +326,13 @@ void Supervisor::SignalAll(int signal, Actions* actions) {
       actions->push_back({SupervisorAction::Kind::kSignal, id, signal});
     }
   }
+}
+
+void Supervisor::AskOthersToLeave(TimeUs now, Actions* actions) {
+  if (others_were_signalled_) return;
+  others_were_signalled_ = true;
+  deadline_ = now + settings_.failure_grace_us;
+  SignalAll(SIGTERM, actions);
 }
 
 void Supervisor::KillAll(Actions* actions) {

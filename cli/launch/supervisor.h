@@ -21,7 +21,8 @@
 // - Server 0 decides the outcome: if it ends well, the job is done, and the other processes get
 //   some time to leave; if it ends with 75, the job was stopped or has failed.
 // - A request to stop goes to server 0 only, which saves and lets all processes leave; a second
-//   request kills.
+//   request kills. A first request after server 0 has ended goes to the processes that are left; if
+//   the job stops or fails by itself, a first request changes nothing.
 // - The launcher reports the first cause of a failure, whatever other processes report later, in
 //   the words of server 0 if these contain the report of a process that ended with the same exit
 //   code: server 0 knows what to do next.
@@ -162,6 +163,7 @@ class Supervisor {
   std::string StopWords() const;
   void CancelRestarts();
   void SignalAll(int signal, Actions* actions);
+  void AskOthersToLeave(TimeUs now, Actions* actions);
   void KillAll(Actions* actions);
   bool IsRunning(const ProcessId& id) const;
   bool AllWorkersHaveEnded() const;
@@ -177,6 +179,7 @@ class Supervisor {
   TimeUs stop_requested_at_ = 0;
   std::string stop_words_;  // server 0's, after a request to stop
   std::vector<std::string> killed_;
+  bool killed_on_request_ = false;
   int64_t checkpoint_ = -1;
   std::optional<Outcome> cause_;
   std::vector<std::string> warnings_;

@@ -440,6 +440,47 @@ TEST_F(SupervisorTest, WhoStaysAfterTheJobIsDoneIsAskedAndThenKilled) {
   EXPECT_THAT(supervisor_.outcome().words, HasSubstr("worker-1 did not end within 15 s"));
 }
 
+TEST_F(SupervisorTest, ARequestToStopAfterTheJobIsDoneAsksThoseThatAreLeft) {
+  EndAll({kServer0, kServer1, kWorker0}, kOk);
+  EXPECT_THAT(Text(supervisor_.OnStopRequest(SIGINT, now_)), ElementsAre("signal 15 worker-1"));
+  Supervisor ignored = supervisor_, killed = supervisor_;
+  End(kWorker1, Killed(SIGTERM));
+  EXPECT_EQ(supervisor_.outcome().code, 0);
+  EXPECT_TRUE(supervisor_.outcome().done);
+  // A second request kills.
+  EXPECT_THAT(Text(killed.OnStopRequest(SIGINT, now_ + kSecond)), ElementsAre("signal 9 worker-1"));
+  killed.OnEnd(kWorker1, Killed(SIGKILL), now_ + kSecond);
+  EXPECT_EQ(killed.outcome().code, 0);
+  EXPECT_EQ(killed.outcome().words, "");
+  // So does time, without a second SIGTERM.
+  now_ = ignored.NextDeadline().value();
+  EXPECT_THAT(Text(ignored.OnTime(now_)), ElementsAre("signal 9 worker-1"));
+  ignored.OnEnd(kWorker1, Killed(SIGKILL), now_);
+  EXPECT_EQ(ignored.outcome().code, 1);
+}
+
+// It saves, or copies the model.
+TEST_F(SupervisorTest, AFirstRequestToStopAfterAllWorkersHaveLeftDoesNotKillServerZero) {
+  EndAll({kWorker0, kWorker1}, kOk);
+  EXPECT_THAT(NextTime(), ElementsAre("signal 15 server-0"));
+  EXPECT_THAT(Text(supervisor_.OnStopRequest(SIGINT, now_)), IsEmpty());
+  EXPECT_EQ(supervisor_.NextDeadline(), now_ + 600 * kSecond);
+  Supervisor again = supervisor_;
+  EXPECT_THAT(Text(again.OnStopRequest(SIGINT, now_ + kSecond)),
+              ElementsAre("signal 9 server-0", "signal 9 server-1"));
+  EndAll({kServer0, kServer1}, kOk);
+  EXPECT_EQ(supervisor_.outcome().code, 0);
+}
+
+TEST_F(SupervisorTest, AFirstRequestToStopWhileTheJobFailsKillsNobody) {
+  End(kWorker1, Code(78, "bad shape"));
+  EXPECT_THAT(Text(supervisor_.OnStopRequest(SIGINT, now_)), IsEmpty());
+  EXPECT_THAT(Text(supervisor_.OnStopRequest(SIGINT, now_ + kSecond)),
+              ElementsAre("signal 9 server-0", "signal 9 server-1", "signal 9 worker-0"));
+  EndAll({kServer0, kServer1, kWorker0}, Killed(SIGKILL));
+  EXPECT_EQ(supervisor_.outcome().code, 78);
+}
+
 TEST_F(SupervisorTest, AWorkerThatLosesItsServerBecauseTheJobIsDoneIsNoFailure) {
   EndAll({kServer0, kServer1, kWorker0}, kOk);
   End(kWorker1, Code(75));
