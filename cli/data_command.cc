@@ -1,6 +1,4 @@
 // kumo data: runs kumo-data, which opens the data.
-#include <cstdio>
-
 #include "cli/command.h"
 #include "cli/launch/child_process.h"
 #include "common/base/file.h"
@@ -9,12 +7,9 @@ namespace kumo {
 
 int RunData(const CliEnvironment& environment, std::span<const std::string> args) {
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo data");
-  ChildSpec spec;
-  spec.command = {JoinPath(environment.binary_directory, "kumo-data"), "show"};
-  spec.command.insert(spec.command.end(), args.begin(), args.end());
-  std::fflush(stdout);  // this process's output comes first
-  const Result<ChildEnd> end = RunChild(spec, nullptr);
-  return end.ok() ? end->code : exit_reporter.Report(end.status());
+  std::vector<std::string> command = {JoinPath(environment.binary_directory, "kumo-data"), "show"};
+  command.insert(command.end(), args.begin(), args.end());
+  return RunProgram(exit_reporter, std::move(command));
 }
 
 }  // namespace kumo

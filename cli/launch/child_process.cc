@@ -20,6 +20,7 @@
 
 #include "common/base/file.h"
 #include "common/base/process/process_start.h"
+#include "common/base/process/signals.h"
 
 extern char** environ;
 
@@ -196,7 +197,7 @@ Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output) {
   while (waitpid(*pid, &status, 0) < 0) {
     if (errno != EINTR) return Internal(std::string("waitpid: ") + std::strerror(errno));
   }
-  return ChildEnd{ExitStatus(status)};
+  return ChildEnd{ExitStatus(status), WIFSIGNALED(status) ? WTERMSIG(status) : 0};
 }
 
 // While the child is not waited for, no other group can have its number.
@@ -212,13 +213,28 @@ std::optional<int> TakeEnded(pid_t pid) {
   return status;
 }
 
+namespace {
+
+// Internal: "kumo-worker was killed by SIGKILL; most often ...".
+Status KilledBy(int signal, const std::string& program) {
+  return Internal(program + " was killed by " + SignalName(signal) +
+                  (signal == SIGKILL ? "; the most frequent reason is that the machine, or a limit "
+                                       "on this command, has no memory left"
+                                     : ""));
+}
+
+}  // namespace
+
 int RunProgram(const ExitReporter& exit_reporter, std::vector<std::string> command) {
   ChildSpec spec;
   spec.command = std::move(command);
   spec.environment = {{"KUMO_STARTED_AS", exit_reporter.program()}};
   std::fflush(stdout);  // this process's output comes first
   const Result<ChildEnd> end = RunChild(spec, nullptr);
-  return end.ok() ? end->code : exit_reporter.Report(end.status());
+  if (!end.ok()) return exit_reporter.Report(end.status());
+  if (end->signal == 0 || end->signal == SIGPIPE) return end->code;
+  const std::filesystem::path program = spec.command[0];
+  return exit_reporter.Report(KilledBy(end->signal, program.filename().string()));
 }
 
 namespace {
@@ -238,6 +254,10 @@ Status ErrorOf(const std::string& program, const ChildEnd& end, const std::strin
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  if (end.signal != 0) {
+    if (before != nullptr) *before = lines;
+    return KilledBy(end.signal, program);
+  }
   std::string last = program + " ended with exit code " + ExitCodeText(end.code);
   if (!lines.empty()) {
     last = WithoutProgram(lines.back());

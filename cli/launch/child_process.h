@@ -59,7 +59,8 @@ struct ChildSpec {
 inline constexpr int kConnectionLost = 253;
 
 struct ChildEnd {
-  int code = 0;  // exit code, or 128 + the signal that killed it
+  int code = 0;    // exit code, or 128 + the signal that killed it
+  int signal = 0;  // the signal that killed it, or 0
 };
 
 // Converts waitpid's status of an ended child to its exit code, or 128 + the signal that killed it.
@@ -79,12 +80,13 @@ std::optional<int> TakeEnded(pid_t pid);
 Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output);
 
 // Runs the program on this process's streams; its report of an error begins as this process's
-// would. Returns its exit code, or reports a failed start.
+// would. Returns its exit code, or reports a failed start. If a signal killed the program, reports
+// that and returns the exit code of a crash; SIGPIPE (`kumo data FILE | head`) is not reported.
 int RunProgram(const ExitReporter& exit_reporter, std::vector<std::string> command);
 
-// The error of a program that failed, with the status code behind its exit code: the last line of
-// its output without the program's name, or its exit code if it printed nothing. before: receives
-// the other lines, unless null.
+// The error of a program that failed: the signal that killed it (Internal), otherwise the last line
+// of its output without the program's name, or its exit code if it printed nothing, with the status
+// code behind its exit code. before: receives the other lines, unless null.
 Status ErrorOf(const std::string& program, const ChildEnd& end, const std::string& output,
                std::vector<std::string>* before = nullptr);
 

@@ -91,6 +91,32 @@ TEST(WarningIn, IsOfWarningsAndErrorsOnly) {
   }
 }
 
+TEST(RunProgram, SaysWhichSignalKilledTheProgram) {
+  const ExitReporter reporter("kumo evaluate", "");
+  const auto run = [&](const std::string& script) {
+    testing::internal::CaptureStderr();
+    const int code = RunProgram(reporter, {"/bin/sh", "-c", script});
+    return std::to_string(code) + " " + testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(run("kill -9 $$"), HasSubstr("1 kumo evaluate: sh was killed by SIGKILL; "));
+  EXPECT_EQ(run("kill -SEGV $$"), "1 kumo evaluate: sh was killed by SIGSEGV\n");
+  EXPECT_EQ(run("kill -PIPE $$"), "141 ") << "as after kumo data FILE | head";
+  EXPECT_EQ(run("exit 137"), "137 ");
+}
+
+TEST(ErrorOf, AProgramThatWasKilledNamesTheSignal) {
+  ChildSpec spec;
+  spec.command = {"/bin/sh", "-c", "echo network; kill -9 $$"};
+  std::string output;
+  std::vector<std::string> before;
+  const auto end = RunChild(spec, &output);
+  ASSERT_TRUE(end.ok());
+  const Status error = ErrorOf("kumo-worker", *end, output, &before);
+  EXPECT_EQ(error.code(), StatusCode::kInternal);
+  EXPECT_THAT(error.message(), HasSubstr("kumo-worker was killed by SIGKILL"));
+  EXPECT_THAT(before, ElementsAre("network"));
+}
+
 // "R", "S", ... of a process, "Z" of an ended one that nobody has waited for; "" if there is none.
 std::string StateOf(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
