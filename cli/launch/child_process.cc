@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -96,6 +97,13 @@ void RestoreSignals(StopSignalsOfChild stop_signals, const sigset_t& mask) {
   _exit(127);
 }
 
+// The error of a start: Unavailable if a later one may succeed.
+Status StartError(const std::string& words, int error, StatusCode otherwise) {
+  constexpr int kForTheMoment[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY, ESTALE};
+  const bool again = std::ranges::find(kForTheMoment, error) != std::end(kForTheMoment);
+  return Status(again ? StatusCode::kUnavailable : otherwise, words + ": " + std::strerror(error));
+}
+
 // Makes descriptors that are not -1 the stdout and stderr.
 Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
   Prepared prepared = Prepare(spec);
@@ -106,7 +114,7 @@ Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
   prepared.stop_signals = spec.stop_signals;
   int error_pipe[2];
   if (pipe2(error_pipe, O_CLOEXEC) != 0) {
-    return Internal(std::string("cannot make a pipe: ") + std::strerror(errno));
+    return StartError("cannot make a pipe", errno, StatusCode::kInternal);
   }
   const pid_t parent = getpid();
   sigset_t all, mask;
@@ -127,11 +135,11 @@ Result<pid_t> Start(const ChildSpec& spec, int output_fd, int error_fd) {
   }
   close(error_pipe[0]);
   if (pid < 0) {
-    return Internal("cannot start " + spec.command[0] + ": " + std::strerror(fork_error));
+    return StartError("cannot start " + spec.command[0], fork_error, StatusCode::kInternal);
   }
   if (n == sizeof(error)) {
     waitpid(pid, nullptr, 0);
-    return NotFound("cannot start " + spec.command[0] + ": " + std::strerror(error));
+    return StartError("cannot start " + spec.command[0], error, StatusCode::kNotFound);
   }
   return pid;
 }
@@ -180,7 +188,7 @@ Result<pid_t> StartChild(const ChildSpec& spec) {
 Result<ChildEnd> RunChild(const ChildSpec& spec, std::string* output) {
   std::array<int, 2> fds = {-1, -1};
   if (output != nullptr && pipe2(fds.data(), O_CLOEXEC) != 0) {
-    return Internal(std::string("cannot make a pipe: ") + std::strerror(errno));
+    return StartError("cannot make a pipe", errno, StatusCode::kInternal);
   }
   Result<pid_t> pid = Start(spec, fds[1], spec.shows_errors ? -1 : fds[1]);
   if (fds[1] >= 0) close(fds[1]);

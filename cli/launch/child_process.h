@@ -68,7 +68,8 @@ int ExitStatus(int status);
 
 // Starts the program with default signal handlers and SIGKILL at the death of this process; by
 // default in a process group of its own, so that Ctrl-C on the terminal reaches only the launcher.
-// NotFound if the program cannot be executed, Internal if the system refuses.
+// Unavailable if the system refuses for the moment (processes, memory, descriptors; the program's
+// file is being written), NotFound if the program cannot be executed, Internal otherwise.
 Result<pid_t> StartChild(const ChildSpec& spec);
 
 // waitpid's status of a child of StartChild, once it has ended. What is left of its own group is

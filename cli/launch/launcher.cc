@@ -107,8 +107,10 @@ void Launcher::Do(const Supervisor::Actions& actions) {
     }
     const Status status = Start(action.process);
     if (status.ok()) continue;
-    // A program that cannot be executed now cannot be executed later either.
-    failures[action.process] = {static_cast<int>(ExitCode::kBadConfiguration), 0, status.message()};
+    ProcessEnd& end = failures[action.process];
+    end.code = static_cast<int>(ExitCodeOf(status));
+    end.reason = status.message();
+    end.started = false;
   }
   for (const auto& [id, end] : failures) Do(supervisor_.OnEnd(id, end, clock_->NowUs()));
 }

@@ -163,7 +163,8 @@ Result<pid_t> StartHere(const remote::Start& start, const std::string& idle_mark
   spec.environment.emplace_back(kIdleMark, idle_mark);
   spec.stop_signals = StopSignalsOfChild::kDefault;
   const Result<pid_t> pid = StartChild(spec);
-  return pid.ok() ? pid : FailedPrecondition(pid.status().message());
+  if (pid.ok() || pid.status().code() == StatusCode::kUnavailable) return pid;
+  return FailedPrecondition(pid.status().message());
 }
 
 // Signals that the launcher sends.

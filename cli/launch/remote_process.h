@@ -46,7 +46,7 @@ Result<int> RunOnHost(const RemoteHost& host, const remote::Start& start, StopSo
 // Far side: input_fd is the stream from the near side. Returns the same as RunOnHost, or
 // kTookNoPart.
 // InvalidArgument for an invalid stream, FailedPrecondition if the program cannot be started;
-// Unavailable if the near side is gone.
+// Unavailable if it cannot be started for the moment, or the near side is gone.
 Result<int> ServeRemote(int input_fd, StopSource* signals);
 
 }  // namespace kumo

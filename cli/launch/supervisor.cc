@@ -153,7 +153,8 @@ void Supervisor::OnFailure(const ProcessId& id, const ProcessEnd& end, TimeUs no
                            Actions* actions) {
   // Server 0 ends with 75 by decision: the job was stopped, or it has given up. A new server 0
   // would go on against that decision.
-  if (IsHopeless(end) || (id == kServer0 && IsUnavailable(end) && !end.connection_lost)) {
+  const bool decided = end.started && !end.connection_lost;
+  if (IsHopeless(end) || (id == kServer0 && IsUnavailable(end) && decided)) {
     return Fail(id, end, "", now, actions);
   }
   Process& process = processes_[id];
@@ -369,6 +370,7 @@ std::string ProcessId::Name() const {
 
 std::string Describe(const ProcessId& process, const ProcessEnd& end) {
   std::string text = NameWithHost(process, end);
+  if (!end.started) return text + ": " + end.reason;
   if (end.signal != 0) {
     text += std::string(" was killed by ") + SignalName(end.signal) + " (signal " +
             std::to_string(end.signal) + ")";

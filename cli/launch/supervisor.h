@@ -62,6 +62,7 @@ struct ProcessEnd {
   std::string host{};            // "": this machine
   bool took_part = true;         // false: a program of worker.command that was no worker at its end
   bool connection_lost = false;  // to its host; what became of the process is not known
+  bool started = true;           // false: the system refused to start it
 
   bool ok() const { return code == 0 && signal == 0; }
 };

@@ -1,7 +1,9 @@
 // kumo launch with real processes that play servers and workers.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -48,6 +50,22 @@ TEST_F(LaunchTest, AJobThatIsDoneReturnsZeroAndSaysWhereThingsAre) {
     found_log |= entry.path().filename().string().starts_with("launch.");
   }
   EXPECT_TRUE(found_log);
+}
+
+// As during the installation of another release.
+TEST_F(LaunchTest, AProgramWhoseFileIsBeingWrittenIsStartedLater) {
+  const std::string program = folder_ + "/bin/kumo-worker";
+  std::filesystem::remove(program);
+  std::filesystem::copy_file(KUMO_FAKE_PROCESS, program);
+  const int writer = open(program.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(writer, 0);
+  ScriptAll("exit 0");
+  Script("server-0", "await worker-1 1 0");
+  Start(Launch());
+  Await("the refusal",
+        [&] { return Read("kumo.err").find("Text file busy") != std::string::npos; });
+  close(writer);
+  EXPECT_EQ(Wait().code, 0);
 }
 
 TEST_F(LaunchTest, VerboseShowsAllSettingsAndQuietOnlyTheLastLine) {

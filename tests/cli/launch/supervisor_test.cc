@@ -127,6 +127,19 @@ TEST_F(SupervisorTest, AServer0WhoseConnectionIsLostIsStartedAgain) {
   EXPECT_EQ(supervisor_.outcome().code, 0);
 }
 
+// It did not decide anything.
+TEST_F(SupervisorTest, AServer0ThatTheSystemRefusesToStartForTheMomentIsStartedAgain) {
+  ProcessEnd refused = Code(75, "cannot start kumo-server: Resource temporarily unavailable");
+  refused.started = false;
+  EXPECT_THAT(End(kServer0, refused), IsEmpty());
+  EXPECT_THAT(NextTime(), ElementsAre("start server-0"));
+  EXPECT_THAT(supervisor_.warnings(),
+              ElementsAre("server-0: cannot start kumo-server: Resource temporarily unavailable "
+                          "(started again)"));
+  EndAll({kServer0, kServer1, kWorker0, kWorker1}, kOk);
+  EXPECT_EQ(supervisor_.outcome().code, 0);
+}
+
 TEST_F(SupervisorTest, AHostThatBootsIsTriedAsLongAsTheJobWaits) {
   now_ += 3600 * kSecond;
   const TimeUs lost = now_;
