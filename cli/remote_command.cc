@@ -47,8 +47,8 @@ CommandLine MakeCommandLine(RemoteArguments* args) {
                  &args->silence_s);
   line.AddFlag("serve", "Be the other end, which ssh starts", &args->serve);
   line.AddNote(
-      "Exit codes: the program's; 64 wrong command line, 75 the host cannot be reached or the "
-      "connection was\nlost, 78 the program cannot be started there.");
+      "Exit codes: the program's; 64 wrong command line, 78 the program cannot be started there, "
+      "253 the host\ncannot be reached, or the connection was lost (75 would be the program's).");
   return line;
 }
 

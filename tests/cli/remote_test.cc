@@ -157,6 +157,7 @@ TEST_F(RemoteTest, WhatCannotBeStartedIsSaid) {
   EXPECT_EQ(ended.code, 253);
   EXPECT_THAT(ended.last_line,
               HasSubstr("the host unreachable cannot be reached, or the connection was lost"));
+  EXPECT_THAT(Run({"remote", "--help"}, false).out, HasSubstr("253 the host"));
   EXPECT_EQ(Run({"remote", "--host", "a,b", "--", "kumo"}, false).code, 64);
   EXPECT_EQ(Run({"remote", "--host", "-oX", "--", "kumo"}, false).code, 64);
   EXPECT_EQ(Run({"remote", "--host", "a"}, false).code, 64);
