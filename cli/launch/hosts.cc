@@ -185,7 +185,17 @@ Result<HostPlacement> Place(const std::vector<Host>& hosts, const std::vector<st
                                 "addresses with --set cluster.servers=");
     }
     placement.servers.push_back(host->name);
-    placement.binds.push_back(Address{Address::Kind::kTcp, "*", address.port, ""}.ToString());
+    const bool loopback = IsLoopbackHost(address.host);
+    const auto other = std::ranges::find_if(
+        hosts, [](const Host& one) { return !IsLoopbackHost(AddressOf(one)); });
+    if (loopback && other != hosts.end()) {
+      return FailedPrecondition("a server at " + text + " cannot be reached from " + other->name +
+                                ": " + address.host +
+                                " is each host's own address; give the host by the name that the "
+                                "other hosts know");
+    }
+    const std::string bind = loopback ? address.host : "*";
+    placement.binds.push_back(Address{Address::Kind::kTcp, bind, address.port, ""}.ToString());
   }
   while (static_cast<int>(placement.workers.size()) < workers) {
     int most = 0;

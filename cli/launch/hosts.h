@@ -35,7 +35,9 @@ Result<std::vector<Host>> ReadHostFile(const std::string& path);
 struct HostPlacement {
   std::vector<std::string> servers;  // host name of each server
   std::vector<std::string> workers;
-  std::vector<std::string> binds;  // listening address of each server
+  // Listening address of each server: its port on all interfaces; the server's own address if that
+  // is a loopback address, which other machines shall not reach.
+  std::vector<std::string> binds;
 };
 
 // "tcp://alpha:7700", "tcp://beta:7700", "tcp://alpha:7701": servers in rotation over the hosts,
@@ -44,7 +46,7 @@ std::vector<std::string> ServerAddresses(const std::vector<Host>& hosts, int ser
 
 // Places servers by their addresses, and workers in rotation over the hosts with free slots; once
 // all slots are taken, the rotation starts again. FailedPrecondition if an address belongs to none
-// of the hosts.
+// of the hosts, or is a loopback address, which processes on another host would take for their own.
 Result<HostPlacement> Place(const std::vector<Host>& hosts, const std::vector<std::string>& servers,
                             int workers);
 

@@ -83,6 +83,23 @@ TEST(Placement, WorkersAreDealtOutByFreeSlots) {
   EXPECT_THAT(placed->workers, ElementsAre("a", "me@b", "me@b", "a", "me@b"));
 }
 
+// Without keys a server may not listen on other interfaces, and each 127.x.y.z has all ports.
+TEST(Placement, ServersOnLoopbackListenThereOnly) {
+  const std::vector<Host> hosts = ParseHosts("me@localhost,127.0.0.2").value();
+  const auto placed = Place(hosts, ServerAddresses(hosts, 2, 7700), 2);
+  ASSERT_TRUE(placed.ok()) << placed.status().message();
+  EXPECT_THAT(placed->binds, ElementsAre("tcp://localhost:7700", "tcp://127.0.0.2:7700"));
+  EXPECT_THAT(placed->workers, ElementsAre("me@localhost", "127.0.0.2"));
+}
+
+TEST(Placement, OtherHostsCannotReachAServerOnLoopback) {
+  const std::vector<Host> hosts = ParseHosts("localhost,b").value();
+  EXPECT_THAT(Place(hosts, ServerAddresses(hosts, 1, 7700), 2).status().message(),
+              HasSubstr("tcp://localhost:7700 cannot be reached from b: localhost is each host's "
+                        "own address"));
+  EXPECT_TRUE(Place(hosts, {"tcp://b:7700"}, 2).ok());
+}
+
 TEST(Placement, ServersThatTheExperimentNamesMustBeOnTheseHosts) {
   const auto placed = Place(kHosts, {"tcp://b:9000"}, 1);
   ASSERT_TRUE(placed.ok());
