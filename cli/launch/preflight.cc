@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/launch/server_addresses.h"
 #include "cli/launch/supervisor.h"
 #include "common/base/cores.h"
 #include "common/base/memory_budget.h"
@@ -136,9 +135,10 @@ Status FindWeights(const std::string& path, FileSystem* files) {
 void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& size,
                 FileSystem* files, Preflight* result) {
   CheckPrograms(args, job.loaded.experiment, result);
-  CheckAddresses(job, result);
+  AddressTrial trial;
+  CheckAddresses(job, &trial, result);
   CheckKeys(job, result);
-  CheckPage(job, result);
+  CheckPage(job, &trial, result);
   CheckOutput(job.loaded.experiment, size.parameters, files, result);
   CheckFinalModel(job.loaded.experiment, size.parameters, files, result);
   CheckInitialWeights(job.loaded.experiment, files, result);
@@ -149,7 +149,7 @@ void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& 
   }
 }
 
-void CheckAddresses(const PlannedJob& job, Preflight* result) {
+void CheckAddresses(const PlannedJob& job, AddressTrial* trial, Preflight* result) {
   const Experiment& experiment = job.loaded.experiment;
   const std::vector<std::string>& servers = experiment.cluster.servers;
   if (servers.empty()) {
@@ -164,7 +164,7 @@ void CheckAddresses(const PlannedJob& job, Preflight* result) {
   for (size_t i = 0; i < servers.size(); ++i) {
     const std::string server = "server " + std::to_string(i) + " at " + servers[i];
     const bool may_be_open = experiment.cluster.insecure || !experiment.cluster.keys.empty();
-    const Status status = TryAddress(servers[i], may_be_open);
+    const Status status = trial->Try(servers[i], may_be_open);
     if (status.ok()) {
       result->passed.push_back(server + ": the address is free");
     } else if (!one_machine && status.code() == StatusCode::kFailedPrecondition) {
@@ -176,11 +176,11 @@ void CheckAddresses(const PlannedJob& job, Preflight* result) {
   }
 }
 
-void CheckPage(const PlannedJob& job, Preflight* result) {
+void CheckPage(const PlannedJob& job, AddressTrial* trial, Preflight* result) {
   const std::string& address = job.loaded.experiment.http.address;
   if (address.empty()) return;
   // Readers cannot change anything, so the page may be open to others.
-  const Status status = TryAddress("tcp://" + address, /*may_be_open=*/true);
+  const Status status = trial->Try("tcp://" + address, /*may_be_open=*/true);
   if (status.ok()) {
     result->passed.push_back("page at " + address + ": the address is free");
     return;

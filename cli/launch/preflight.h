@@ -14,6 +14,7 @@
 
 #include "cli/launch/job_arguments.h"
 #include "cli/launch/launch_plan.h"
+#include "cli/launch/server_addresses.h"
 #include "common/base/file.h"
 #include "common/base/memory_budget.h"
 #include "common/base/process/process_limits.h"
@@ -54,10 +55,10 @@ void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& 
 
 // Checks that this machine's server addresses can be listened on, or that free ports exist. Lists
 // addresses of other machines as such.
-void CheckAddresses(const PlannedJob& job, Preflight* result);
+void CheckAddresses(const PlannedJob& job, AddressTrial* trial, Preflight* result);
 
-// Checks that http.address, if set, can be listened on.
-void CheckPage(const PlannedJob& job, Preflight* result);
+// Checks that http.address, if set, can be listened on beside the servers' addresses.
+void CheckPage(const PlannedJob& job, AddressTrial* trial, Preflight* result);
 
 // Checks that output.directory, its logs and its checkpoints can be written and its lock can be
 // taken, and that the disk has room for the kept checkpoints and the one being written.

@@ -12,6 +12,7 @@
 
 #include "common/base/address.h"
 #include "common/base/file.h"
+#include "common/base/text.h"
 
 namespace kumo {
 
@@ -24,7 +25,22 @@ Result<std::vector<ReservedPort>> ReservePorts(int count) {
   return ports;
 }
 
-Status TryAddress(const std::string& text, bool may_be_open) {
+AddressTrial::~AddressTrial() {
+  for (const Held& held : held_) close(held.listener.fd);
+}
+
+std::vector<std::string> AddressTrial::GiveUp(int port) {
+  std::vector<std::string> names;
+  std::erase_if(held_, [&](const Held& held) {
+    if (held.listener.address.port != port) return false;
+    close(held.listener.fd);
+    names.push_back(held.text);
+    return true;
+  });
+  return names;
+}
+
+Status AddressTrial::Try(const std::string& text, bool may_be_open) {
   KUMO_ASSIGN_OR_RETURN(const Address address, ParseAddress(text));
   if (address.kind == Address::Kind::kIpc) {
     KUMO_RETURN_IF_ERROR(CheckIpcFree(address));
@@ -32,9 +48,18 @@ Status TryAddress(const std::string& text, bool may_be_open) {
     PosixFileSystem files;
     return files.CheckWritable(DirectoryOf(address.path));
   }
-  KUMO_ASSIGN_OR_RETURN(const Listener listener, ListenTcp(address, may_be_open));
-  close(listener.fd);
-  return OkStatus();
+  Result<Listener> listener = ListenTcp(address, may_be_open);
+  std::vector<std::string> same;
+  if (listener.status().code() == StatusCode::kUnavailable) {
+    // Another process has it, or this trial.
+    same = GiveUp(address.port);
+    if (!same.empty()) listener = ListenTcp(address, may_be_open);
+  }
+  KUMO_RETURN_IF_ERROR(listener.status());
+  held_.push_back({text, *listener});
+  if (same.empty()) return OkStatus();
+  return FailedPrecondition(text + " and " + Join(same) +
+                            " are one address; choose another port for one of them");
 }
 
 Status IsForOneMachine(const Experiment& experiment) {

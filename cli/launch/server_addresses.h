@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/address.h"
 #include "common/base/status.h"
 #include "common/settings/experiment.h"
 
@@ -39,10 +40,30 @@ class ReservedPort {
 // Reserves `count` different free ports of 127.0.0.1.
 Result<std::vector<ReservedPort>> ReservePorts(int count);
 
-// Checks that this process could listen at `address`. FailedPrecondition if the address is not this
-// machine's, or would be open to other machines although `may_be_open` is not set (no keys, and no
-// permission).
-Status TryAddress(const std::string& address, bool may_be_open);
+// Address trial: listens at the addresses of a job, all at the same time, so that two names of one
+// address are noticed. Gives them up at its end. One thread.
+class AddressTrial {
+ public:
+  AddressTrial() = default;
+  ~AddressTrial();
+  AddressTrial(const AddressTrial&) = delete;
+  AddressTrial& operator=(const AddressTrial&) = delete;
+
+  // Checks that this process could listen at `address`. FailedPrecondition if the address is not
+  // this machine's, is the same as an earlier one of this trial, or would be open to other machines
+  // although `may_be_open` is not set (no keys, and no permission).
+  Status Try(const std::string& address, bool may_be_open);
+
+ private:
+  struct Held {
+    std::string text;
+    Listener listener;
+  };
+  // Gives up the held addresses with this port; returns their names.
+  std::vector<std::string> GiveUp(int port);
+
+  std::vector<Held> held_;
+};
 
 // FailedPrecondition if cluster.servers names another machine than this one, because kumo launch
 // starts the processes of one machine.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <initializer_list>
+#include <map>
 #include <set>
 #include <system_error>
 
@@ -36,6 +37,14 @@ std::string Canonical(const std::string& path) {
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
   const std::filesystem::path canonical = std::filesystem::weakly_canonical(absolute, error);
   return ((error ? absolute : canonical) / "").lexically_normal().string();
+}
+
+// The address with one name for this machine's loopback address; an invalid one as it is.
+std::string OneName(const std::string& text) {
+  Result<Address> address = ParseAddress(text);
+  if (!address.ok()) return text;
+  if (address->host == "localhost") address->host = "127.0.0.1";
+  return address->ToString();
 }
 
 class Checker {
@@ -291,10 +300,14 @@ class Checker {
       Problem("cluster.servers", ": names " + std::to_string(cluster.servers.size()) +
                                      " servers; must be at most " + std::to_string(kMaxServers));
     }
-    std::set<std::string> seen;
+    std::map<std::string, std::string> seen;
     for (const std::string& text : cluster.servers) {
-      if (!seen.insert(text).second) {
+      const auto [first, is_new] = seen.emplace(OneName(text), text);
+      if (!is_new && first->second == text) {
         Problem("cluster.servers", ": names " + text + " twice; name each server once");
+      } else if (!is_new) {
+        Problem("cluster.servers",
+                ": " + first->second + " and " + text + " are one address; name each server once");
       }
       CheckServer(text);
     }
@@ -333,8 +346,21 @@ class Checker {
   void CheckHttp() {
     const std::string& text = e_.http.address;
     if (text.empty()) return;
-    const Status status = ParseHttpAddress(text).status();
-    if (!status.ok()) Problem("http.address", ": " + status.message());
+    const Result<Address> page = ParseHttpAddress(text);
+    if (!page.ok()) {
+      Problem("http.address", ": " + page.status().message());
+      return;
+    }
+    // Server 0 serves the page.
+    const std::vector<std::string>& servers = e_.cluster.servers;
+    const Result<Address> server =
+        servers.empty() ? Result<Address>(Address()) : ParseAddress(servers.front());
+    if (!server.ok() || server->kind != Address::Kind::kTcp || page->port == 0) return;
+    const bool everywhere = page->host == "*" || page->host == "0.0.0.0" || page->host == "::";
+    if (page->port != server->port) return;
+    if (!everywhere && OneName("tcp://" + text) != OneName(servers.front())) return;
+    Problem("http.address", " = " + text + ": is the address of server 0, " + servers.front() +
+                                "; choose another port");
   }
 
   // Settings that were set in vain.

@@ -57,22 +57,69 @@ MATCHER_P(Says, matcher, "") {
   return ::testing::ExplainMatchResult(matcher, arg.message(), result_listener);
 }
 
+void OnlyAddresses(const PlannedJob& job, Preflight* result) {
+  AddressTrial trial;
+  CheckAddresses(job, &trial, result);
+}
+
+void OnlyPage(const PlannedJob& job, Preflight* result) {
+  AddressTrial trial;
+  CheckPage(job, &trial, result);
+}
+
+// A port that is free now.
+std::string FreePort() {
+  const auto listener = ListenTcp({Address::Kind::kTcp, "127.0.0.1", 0, ""}, false);
+  close(listener.value().fd);
+  return std::to_string(listener->address.port);
+}
+
+TEST(CheckAddresses, TwoNamesOfOneAddressAreNoticed) {
+  const std::string port = FreePort();
+  PlannedJob job = Job({"tcp://127.0.0.1:" + port, "tcp://localhost:" + port});
+  Preflight result;
+  OnlyAddresses(job, &result);
+  EXPECT_THAT(result.problems,
+              ElementsAre(Says(HasSubstr("tcp://localhost:" + port +
+                                         " and tcp://127.0.0.1:" + port + " are one address"))));
+  job = Job({"tcp://127.0.0.1:" + port, "tcp://127.0.0.2:" + port});
+  Preflight different;
+  OnlyAddresses(job, &different);
+  EXPECT_THAT(different.problems, IsEmpty());
+}
+
+TEST(CheckPage, TheAddressOfAServerIsNoticed) {
+  const std::string port = FreePort();
+  for (const char* host : {"127.0.0.1:", "localhost:", "*:"}) {
+    PlannedJob job = Job({"tcp://127.0.0.1:" + port});
+    job.loaded.experiment.http.address = host + port;
+    Preflight result;
+    AddressTrial trial;
+    CheckAddresses(job, &trial, &result);
+    CheckPage(job, &trial, &result);
+    ASSERT_EQ(result.problems.size(), 1u) << host;
+    EXPECT_EQ(result.problems[0].code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(result.problems[0].message(),
+                AllOf(HasSubstr("http.address"), HasSubstr("are one address")));
+  }
+}
+
 TEST(CheckAddresses, BusyPortIsNamedAndAFreeOnePasses) {
   const auto listener = ListenTcp({Address::Kind::kTcp, "127.0.0.1", 0, ""}, false);
   ASSERT_TRUE(listener.ok());
   const PlannedJob job = Job({listener->address.ToString()});
   Preflight busy;
-  CheckAddresses(job, &busy);
+  OnlyAddresses(job, &busy);
   ASSERT_EQ(busy.problems.size(), 1u);
   EXPECT_EQ(busy.problems[0].code(), StatusCode::kUnavailable);
   EXPECT_THAT(busy.problems[0].message(),
               AllOf(HasSubstr(listener->address.ToString()), HasSubstr("in use")));
   close(listener->fd);
   Preflight free;
-  CheckAddresses(job, &free);
+  OnlyAddresses(job, &free);
   EXPECT_THAT(free.problems, IsEmpty());
   // And it was let go: a second look finds it free again.
-  CheckAddresses(job, &free);
+  OnlyAddresses(job, &free);
   EXPECT_THAT(free.problems, IsEmpty());
 }
 
@@ -84,14 +131,14 @@ TEST(CheckPage, AnAddressThatIsTakenIsNamedWithWhoSaidIt) {
   job.loaded.experiment.http.address = address;
   job.loaded.origins["http.address"] = "mine.conf:7";
   Preflight busy;
-  CheckPage(job, &busy);
+  OnlyPage(job, &busy);
   ASSERT_EQ(busy.problems.size(), 1u);
   EXPECT_EQ(busy.problems[0].code(), StatusCode::kUnavailable);
   EXPECT_THAT(busy.problems[0].message(),
               AllOf(HasSubstr("mine.conf:7: http.address"), HasSubstr(address)));
   close(listener->fd);
   Preflight free;
-  CheckPage(job, &free);
+  OnlyPage(job, &free);
   EXPECT_THAT(free.problems, IsEmpty());
   EXPECT_THAT(free.passed, ElementsAre("page at " + address + ": the address is free"));
 }
@@ -100,7 +147,7 @@ TEST(CheckAddresses, AnotherMachinesAddressIsNotAProblem) {
   PlannedJob job = Job({"tcp://192.0.2.1:5555"});
   job.loaded.experiment.cluster.insecure = true;
   Preflight result;
-  CheckAddresses(job, &result);
+  OnlyAddresses(job, &result);
   EXPECT_THAT(result.problems, IsEmpty());
   EXPECT_THAT(result.passed, ElementsAre(HasSubstr("another machine's")));
 }
@@ -109,7 +156,7 @@ TEST(CheckAddresses, PortsThatWouldBePickedAreTried) {
   PlannedJob job = Job();
   job.servers = 3;
   Preflight result;
-  CheckAddresses(job, &result);
+  OnlyAddresses(job, &result);
   EXPECT_THAT(result.problems, IsEmpty());
   EXPECT_THAT(result.passed, ElementsAre(HasSubstr("3 free ones on 127.0.0.1")));
 }

@@ -299,6 +299,9 @@ TEST_F(ParserTest, ServerAddressesAreCheckedBeforeAnythingStarts) {
   EXPECT_THAT(problem("tcp://127.0.0.1:70000"), HasSubstr("65535"));
   EXPECT_THAT(problem("tcp://*:5555"), HasSubstr("no process can connect"));
   EXPECT_THAT(problem("tcp://127.0.0.1:5555,tcp://127.0.0.1:5555"), HasSubstr("twice"));
+  EXPECT_THAT(problem("tcp://127.0.0.1:5555,tcp://localhost:5555"),
+              HasSubstr("tcp://127.0.0.1:5555 and tcp://localhost:5555 are one address"));
+  EXPECT_EQ(problem("tcp://127.0.0.1:5555,tcp://127.0.0.2:5555"), "");
   EXPECT_THAT(problem("tcp://10.0.0.1:5555"), HasSubstr("cluster.insecure"));
   EXPECT_EQ(FirstProblem(head, {"cluster.servers=tcp://10.0.0.1:5555", "cluster.insecure=true"}),
             "");
@@ -465,6 +468,19 @@ TEST_F(ParserTest, StepsThatABlockMakesSmallAreNoted) {
       EXPECT_THAT(note, testing::Not(HasSubstr("unit_gain"))) << mended;
     }
     settings.pop_back();
+  }
+}
+
+TEST_F(ParserTest, ThePageNeedsAnAddressOfItsOwn) {
+  const auto problems = [&](const std::string& page) {
+    return Load(kNetwork, {"cluster.servers=tcp://127.0.0.1:5555", "http.address=" + page})
+        .problems;
+  };
+  for (const char* page : {"127.0.0.1:5555", "localhost:5555", "*:5555"}) {
+    EXPECT_THAT(problems(page), ElementsAre(HasSubstr("is the address of server 0"))) << page;
+  }
+  for (const char* page : {"127.0.0.1:5556", "127.0.0.2:5555", "*:0"}) {
+    EXPECT_THAT(problems(page), ElementsAre()) << page;
   }
 }
 
