@@ -103,19 +103,6 @@ Result<std::unique_ptr<OutputLock>> TakeLock(const std::string& folder, const St
   }
 }
 
-// "copied 1.2 GiB of 3.4 GiB, 812 of 70012 files, 93.1 MiB/s, ETA 24 s".
-std::string ProgressText(const StagingProgress& progress, double seconds) {
-  const uint64_t bytes = progress.copied_bytes + progress.read_bytes;
-  const double rate = seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
-  std::string text = HumanBytes(bytes) + " of " + HumanBytes(progress.bytes) + ", " +
-                     std::to_string(progress.copied_files + progress.kept_files) + " of " +
-                     std::to_string(progress.files) + " files";
-  if (rate <= 0) return text;
-  const double left =
-      progress.bytes > bytes ? static_cast<double>(progress.bytes - bytes) / rate : 0;
-  return text + ", " + HumanBytes(static_cast<uint64_t>(rate)) + "/s, ETA " + HumanDuration(left);
-}
-
 std::string ResultText(const StagingProgress& progress, const std::string& destination,
                        double seconds) {
   std::string text = destination + ": " + std::to_string(progress.files) + " files, " +

@@ -200,6 +200,18 @@ Status Staging::MakeWay() {
   return record_.Rewrite();
 }
 
+std::string ProgressText(const StagingProgress& progress, double seconds) {
+  const uint64_t moved = progress.copied_bytes + progress.read_bytes;
+  const uint64_t done = moved + progress.unread_bytes;
+  const double rate = seconds > 0 ? static_cast<double>(moved) / seconds : 0;
+  std::string text = HumanBytes(done) + " of " + HumanBytes(progress.bytes) + ", " +
+                     std::to_string(progress.copied_files + progress.kept_files) + " of " +
+                     std::to_string(progress.files) + " files";
+  if (rate <= 0) return text;
+  const double left = progress.bytes > done ? static_cast<double>(progress.bytes - done) / rate : 0;
+  return text + ", " + HumanBytes(static_cast<uint64_t>(rate)) + "/s, ETA " + HumanDuration(left);
+}
+
 Status Staging::Run(const std::function<bool(const StagingProgress&)>& tick) {
   {
     const MutexLock lock(mutex_);
@@ -250,6 +262,7 @@ Status Staging::Do(const Task& task) {
   if (!keeps) return Copy(task.file);
   const MutexLock lock(mutex_);
   ++progress_.kept_files;
+  if (options_.quick) progress_.unread_bytes += task.file.size;
   return OkStatus();
 }
 

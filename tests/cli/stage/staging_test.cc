@@ -128,7 +128,21 @@ TEST_F(StagingTest, CopiesAllAndThenNothing) {
   EXPECT_EQ(again.copied_files, 0);
   EXPECT_EQ(again.kept_files, 5);
   EXPECT_EQ(again.read_bytes, again.bytes);
-  EXPECT_EQ(Stage({.quick = true}).read_bytes, 0);
+  const StagingProgress quick = Stage({.quick = true});
+  EXPECT_EQ(quick.read_bytes, 0);
+  EXPECT_EQ(quick.unread_bytes, quick.bytes);
+}
+
+TEST(ProgressTextTest, FilesThatAreKeptUnreadAreDoneButGiveNoRate) {
+  StagingProgress progress;
+  progress.files = 10;
+  progress.bytes = 1000 << 20;
+  progress.kept_files = 8;
+  progress.unread_bytes = 900 << 20;
+  EXPECT_EQ(ProgressText(progress, 1), "900 MiB of 1000 MiB, 8 of 10 files");
+  progress.copied_files = 1;
+  progress.copied_bytes = 50 << 20;
+  EXPECT_EQ(ProgressText(progress, 5), "950 MiB of 1000 MiB, 9 of 10 files, 10.0 MiB/s, ETA 5.0 s");
 }
 
 TEST_F(StagingTest, WhatChangedIsCopiedAndWhatIsGoneGoes) {
