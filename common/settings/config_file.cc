@@ -75,7 +75,12 @@ Result<std::string> TakeDollar(std::string_view* text, const Variables& variable
 
 Result<std::string> Unquoted(std::string_view value) {
   if (value.starts_with('\'')) {
-    return InvalidArgument("quotes must be double quotes (\"), not as in " + std::string(value));
+    const size_t end = value.find('\'', 1);
+    const std::string_view rest = end == value.npos ? "" : value.substr(end + 1);
+    if (!rest.starts_with(' ') && !rest.starts_with('\t')) {
+      return InvalidArgument("quotes around a value must be double quotes (\"), not as in " +
+                             std::string(value));
+    }
   }
   const auto quotes = std::count(value.begin(), value.end(), '"');
   if (quotes == 0) return std::string(value);

@@ -26,8 +26,9 @@ struct ConfigLine {
 
 std::vector<ConfigLine> ReadConfigLines(std::string_view text);
 
-// A value without the quotes around it. InvalidArgument when a quote is not closed or stands inside
-// the value.
+// A value without the double quotes around it. InvalidArgument when a quote is not closed or stands
+// inside the value, and for a value in single quotes. Single quotes that begin a longer value, as
+// of worker.command = '/my env/python' train.py, belong to it.
 Result<std::string> Unquoted(std::string_view value);
 
 // A value as it is written to a file: in quotes if it needs them. Requires a value without quotes.

@@ -40,8 +40,15 @@ TEST(ReadConfigLines, QuotesThatAreNotClosedOrStandInsideAreRefused) {
   EXPECT_THAT(ValueIn("k = \"a#b"), HasSubstr("k: the quote in \"a#b is not closed"));
   EXPECT_THAT(ValueIn("k = a\"b\""), HasSubstr("around the whole value"));
   EXPECT_THAT(ValueIn("k = \"a\", \"b\""), HasSubstr("around the whole value"));
-  EXPECT_THAT(ValueIn("k = 'a b'"), HasSubstr("quotes must be double quotes"));
+  for (const char* line : {"k = 'a b'", "k = 'a', 'b'", "k = 'a b", "k = 'a'b"}) {
+    EXPECT_THAT(ValueIn(line), HasSubstr("quotes around a value must be double quotes")) << line;
+  }
   EXPECT_EQ(ReadConfigLines("k = \"a").front().kind, ConfigLine::Kind::kProblem);
+}
+
+TEST(ReadConfigLines, ACommandMayBeginWithAProgramInSingleQuotes) {
+  EXPECT_EQ(ValueIn("command = '/my env/python' train.py  # why"), "'/my env/python' train.py");
+  EXPECT_EQ(ValueIn("command = \"'/my env/python'\""), "'/my env/python'");
 }
 
 TEST(ReadConfigLines, LinesThatAreNoSettingAreNamed) {
