@@ -109,7 +109,9 @@ int RunCheck(const CliEnvironment& environment, std::span<const std::string> arg
   JobArguments& arguments = check.job;
   CommandLine line = MakeCommandLine(&check);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line)) return *end;
-  arguments.PassOn();
+  if (const Status passed = arguments.PassOn(); !passed.ok()) {
+    return exit_reporter.Report(ExitCode::kUsage, passed.message());
+  }
   const PlannedJob job = PlanJob(environment, arguments);
   Preflight result = PreflightOf(job.loaded);
   std::vector<std::string> damaged;

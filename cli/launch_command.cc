@@ -160,7 +160,9 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
     return *end;
   arguments.quiet |= arguments.job.json;
   arguments.run = HexDigits(ThisProcess("").incarnation);
-  arguments.job.PassOn();
+  if (const Status passed = arguments.job.PassOn(); !passed.ok()) {
+    return exit_reporter.Report(ExitCode::kUsage, passed.message());
+  }
   if (arguments.no_page) arguments.job.experiment.sets.emplace_back("http.address=");
   const PlannedJob job = Plan(environment, &arguments);
   Preflight preflight = LookAhead(arguments, job);

@@ -41,17 +41,23 @@ void JobArguments::AddTo(CommandLine* line) {
                 &verbose);
 }
 
-void JobArguments::PassOn() {
+Status JobArguments::PassOn() {
   if (continues) experiment.sets.emplace_back("checkpoint.continue=true");
   if (partial) experiment.sets.emplace_back("network.initial_partial=true");
-  if (from.empty()) return;
+  if (from.empty()) return OkStatus();
   // Resolves --from once, so that all processes use the same checkpoint even while that job runs.
   // An error is reported only if the weights are needed, which a job with checkpoints of its own
   // does not.
   PosixFileSystem files;
   const Result<CheckpointFolder> found = FindCheckpointAt(files, from);
-  experiment.sets.push_back("network.initial_weights=" +
-                            WithoutVariables(found.ok() ? found->path() : from));
+  std::string path = found.ok() ? found->path() : from;
+  if (path.starts_with('~')) path.insert(0, "./");
+  if (path.find('"') != std::string::npos) {
+    return InvalidArgument("--from " + path +
+                           ": no setting can hold a path with a double quote; rename the folder");
+  }
+  experiment.sets.push_back("network.initial_weights=" + Quoted(WithoutVariables(path)));
+  return OkStatus();
 }
 
 PlannedJob PlanJob(const CliEnvironment& environment, const JobArguments& args) {

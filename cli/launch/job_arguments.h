@@ -28,8 +28,8 @@ struct JobArguments {
       : experiment(environment), columns(environment.columns), variables(environment.variables) {}
   void AddTo(CommandLine* line);
   // Call after parsing: converts options that stand for settings to --set, so that all processes
-  // get them.
-  void PassOn();
+  // get them. InvalidArgument if no setting can hold the path of --from.
+  Status PassOn();
 };
 
 // A job to start on this machine.

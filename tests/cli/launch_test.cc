@@ -131,6 +131,19 @@ TEST_F(LaunchTest, JsonTellsHowTheJobEnded) {
   EXPECT_THAT(field(ended, "problems").list_value().values(0).string_value(), HasSubstr("lr"));
 }
 
+TEST_F(LaunchTest, InitialWeightsMayHaveAnyName) {
+  for (const char* from : {"'a b'.npz", "'a' b.npz", " a#b.npz", "~a.npz", "$HOME.npz"}) {
+    const Ended ended = Run(Launch({"--from", from}));
+    EXPECT_EQ(ended.code, 78) << from;
+    const std::string named = from[0] == '~' ? "./" + std::string(from) : from;
+    EXPECT_THAT(ended.last_line, HasSubstr("network.initial_weights: ")) << from;
+    EXPECT_THAT(ended.last_line, HasSubstr(named)) << from;
+  }
+  const Ended refused = Run(Launch({"--from", "a\"b.npz"}));
+  EXPECT_EQ(refused.code, 64);
+  EXPECT_THAT(refused.last_line, HasSubstr("--from a\"b.npz: no setting can hold"));
+}
+
 TEST_F(LaunchTest, DataThatNoWorkerCanReadAreNamedBeforeAnythingStarts) {
   Script("worker", "exit 78 kumo-worker: data.train_images = x: no such file");
   const Ended ended = Run(Launch());
