@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "common/base/file.h"
 #include "common/base/process/exit_report.h"
+#include "common/base/shell_word.h"
 #include "common/job/shard_map.h"
 #include "common/transport/key_files.h"
 
@@ -72,8 +73,8 @@ Status MakeKeys(const CliEnvironment& environment, const KeysArguments& args) {
                 holder.ToString().c_str());
   }
   if (made.empty()) std::printf("all keys exist already; nothing was made\n");
-  Print(environment, "\nkumo launch EXPERIMENT --set cluster.keys=" + args.folder +
-                         "\nkumo status JOB --keys " + args.folder + "\n");
+  Print(environment, "\nkumo launch EXPERIMENT --set " + ShellWord("cluster.keys=" + args.folder) +
+                         "\nkumo status JOB --keys " + ShellWord(args.folder) + "\n");
   return OkStatus();
 }
 

@@ -15,6 +15,7 @@
 #include "common/base/memory_budget.h"
 #include "common/base/process/output_lock.h"
 #include "common/base/process/process_limits.h"
+#include "common/base/shell_word.h"
 #include "common/base/text.h"
 #include "common/checkpoint/final_model.h"
 #include "common/checkpoint/resume_point.h"
@@ -100,9 +101,10 @@ void CheckKeys(const PlannedJob& job, Preflight* result) {
   Status status = allowed.status();
   for (int i = 0; i < job.servers && status.ok(); ++i) {
     if (allowed->Find(ServerKey(i)) != nullptr) continue;
-    status = FailedPrecondition(
-        "cluster.keys = " + folder + ": the allow list has no key of server " + std::to_string(i) +
-        "; add it with kumo keys " + folder + " --servers " + std::to_string(job.servers));
+    status =
+        FailedPrecondition("cluster.keys = " + folder + ": the allow list has no key of server " +
+                           std::to_string(i) + "; add it with kumo keys " + ShellWord(folder) +
+                           " --servers " + std::to_string(job.servers));
   }
   // On several hosts, each host has the keys of its own processes.
   const bool one_machine = IsForOneMachine(experiment).ok();

@@ -53,6 +53,12 @@ TEST_F(KeysTest, KeysAreMadeOnceAndAddedTo) {
   for (const Ended* ended : {&first, &more, &same}) ExpectNoSecretIn(ended->out + ended->err);
 }
 
+TEST_F(KeysTest, TheCommandsThatItPrintsCanBeCopied) {
+  EXPECT_THAT(Run({"keys", Keys() + " of us", "--shared-worker-key"}, false).out,
+              AllOf(HasSubstr("--set 'cluster.keys=" + Keys() + " of us'\n"),
+                    HasSubstr("--keys '" + Keys() + " of us'\n")));
+}
+
 TEST_F(KeysTest, WhatIsWrongIsUsageOrNamed) {
   EXPECT_EQ(Run({"keys"}, false).code, 64);
   EXPECT_THAT(Run({"keys", Keys()}, false).last_line, HasSubstr("--shared-worker-key"));
