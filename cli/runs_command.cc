@@ -1,13 +1,26 @@
 // kumo runs: lists the runs in a folder and the settings in which they differ.
 #include <cstdio>
 #include <filesystem>
+#include <system_error>
 
 #include "cli/command.h"
 #include "cli/runs/run_summary.h"
 #include "cli/runs/run_table.h"
+#include "common/base/file.h"
 #include "common/base/process/exit_report.h"
 
 namespace kumo {
+namespace {
+
+// "b" for "a/b/" and, in the folder b, for ".".
+std::string NameOfFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path path = NormalPath(std::filesystem::absolute(folder, error).string());
+  if (!path.has_filename()) path = path.parent_path();
+  return path.filename().string();
+}
+
+}  // namespace
 
 int RunRuns(const CliEnvironment& environment, std::span<const std::string> args) {
   const ExitReporter exit_reporter = environment.ExitReporterOf("kumo runs");
@@ -33,7 +46,7 @@ int RunRuns(const CliEnvironment& environment, std::span<const std::string> args
   for (const std::string& one : *folders) {
     RunSummary& run = runs.emplace_back(SummariseRun(files, one, metric));
     run.name = std::filesystem::path(one).lexically_relative(folder).string();
-    if (run.name == ".") run.name = std::filesystem::path(one).filename().string();
+    if (run.name == ".") run.name = NameOfFolder(one);
   }
   if (const Status known = CheckMetric(runs, metric); !known.ok()) {
     return exit_reporter.Report(ExitCode::kUsage, known.message());

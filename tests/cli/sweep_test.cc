@@ -124,6 +124,11 @@ TEST_F(SweepTest, WhatIsWrongIsSaidBeforeAnyRunStarts) {
     EXPECT_EQ(ended.code, 64) << ended.err;
   }
   EXPECT_TRUE(Starts("server-0").empty());
+  std::filesystem::create_directories(folder_ + "/one-run/checkpoints");
+  for (const char* end : {"", "/", "/.", "//"}) {
+    EXPECT_THAT(Run({"runs", folder_ + "/one-run" + end}, false).out, HasSubstr("\none-run "))
+        << end;
+  }
   EXPECT_EQ(Run({"runs", folder_ + "/nowhere"}, false).code, 78);
 }
 
