@@ -57,12 +57,12 @@ int RunDetect(const CliEnvironment& environment, std::span<const std::string> ar
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line, check)) return *end;
   Result<std::vector<std::string>> command = model.Command();
   if (!command.ok()) return exit_reporter.Report(command.status());
-  for (const std::string& image : images) command->insert(command->end(), {"--detect", image});
+  for (const std::string& image : images) command->push_back("--detect=" + image);
   command->insert(command->end(),
                   {"--score", WriteValue(rule.least_score), "--overlap", WriteValue(rule.overlap),
                    "--most", std::to_string(rule.most), "--batch", std::to_string(batch)});
-  if (!out.empty()) command->insert(command->end(), {"--detections", out});
-  if (!pictures.empty()) command->insert(command->end(), {"--pictures", pictures});
+  if (!out.empty()) command->push_back("--detections=" + out);
+  if (!pictures.empty()) command->push_back("--pictures=" + pictures);
   return RunProgram(exit_reporter, *std::move(command));
 }
 

@@ -44,7 +44,7 @@ int RunExport(const CliEnvironment& environment, std::span<const std::string> ar
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line, check)) return *end;
   Result<std::vector<std::string>> command = model.Command();
   if (!command.ok()) return exit_reporter.Report(command.status());
-  command->insert(command->end(), {"--export", out});
+  command->push_back("--export=" + out);
   if (format) command->insert(command->end(), {"--format", WriteValue(*format)});
   if (fold) command->push_back("--fold-batch-norm");
   if (pixels) command->push_back("--pixels");

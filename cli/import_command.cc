@@ -101,15 +101,10 @@ int RunImport(const CliEnvironment& environment, std::span<const std::string> ar
   }
   if (arguments.binary_directory.empty()) arguments.binary_directory = environment.binary_directory;
   std::vector<std::string> command = {JoinPath(arguments.binary_directory, "kumo-worker"),
-                                      arguments.model,
-                                      "--import",
-                                      arguments.network,
-                                      "--weights",
-                                      arguments.weights};
-  if (!arguments.input_shape.empty()) {
-    command.insert(command.end(), {"--input-shape", arguments.input_shape});
-  }
-  if (!arguments.loss.empty()) command.insert(command.end(), {"--loss", arguments.loss});
+                                      arguments.model, "--import=" + arguments.network,
+                                      "--weights=" + arguments.weights};
+  if (!arguments.input_shape.empty()) command.push_back("--input-shape=" + arguments.input_shape);
+  if (!arguments.loss.empty()) command.push_back("--loss=" + arguments.loss);
   return RunProgram(exit_reporter, std::move(command));
 }
 

@@ -97,22 +97,22 @@ int RunPredict(const CliEnvironment& environment, std::span<const std::string> a
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line, check)) return *end;
   Result<std::vector<std::string>> command = model.Command();
   if (!command.ok()) return exit_reporter.Report(command.status());
+  // A text may look like an option, so that it stands behind '='.
   if (inputs.empty()) {
-    command->insert(
-        command->end(),
-        {prompt.empty() ? "--generate-lines" : "--generate", prompt.empty() ? prompts : prompt,
-         "--tokens", std::to_string(tokens), "--temperature", WriteValue(temperature),
-         "--most-likely", std::to_string(most_likely), "--top-p", WriteValue(top_p), "--seed",
-         std::to_string(seed)});
-    if (!stop.empty()) command->insert(command->end(), {"--stop", stop});
+    command->insert(command->end(),
+                    {prompt.empty() ? "--generate-lines=" + prompts : "--generate=" + prompt,
+                     "--tokens", std::to_string(tokens), "--temperature", WriteValue(temperature),
+                     "--most-likely", std::to_string(most_likely), "--top-p", WriteValue(top_p),
+                     "--seed", std::to_string(seed)});
+    if (!stop.empty()) command->push_back("--stop=" + stop);
     if (format) command->insert(command->end(), {"--answers", WriteValue(*format)});
     return RunProgram(exit_reporter, *std::move(command));
   }
-  for (const std::string& input : inputs) command->insert(command->end(), {"--predict", input});
+  for (const std::string& input : inputs) command->push_back("--predict=" + input);
   command->insert(command->end(), {"--top", std::to_string(top)});
   if (format) command->insert(command->end(), {"--answers", WriteValue(*format)});
-  if (!output.empty()) command->insert(command->end(), {"--output", output});
-  if (!masks.empty()) command->insert(command->end(), {"--masks", masks});
+  if (!output.empty()) command->push_back("--output=" + output);
+  if (!masks.empty()) command->push_back("--masks=" + masks);
   return RunProgram(exit_reporter, *std::move(command));
 }
 

@@ -187,8 +187,8 @@ TEST_F(CommandsTest, ImportNamesTheFilesAfterTheModelAndTheOpsThatItReads) {
   Script("worker", "exit 75 something");
   EXPECT_EQ(Run({"import", "/nowhere/net.v2.onnx", "--input-shape", "3x8x8"}).code, 75);
   EXPECT_EQ(Read("worker.args"),
-            "/nowhere/net.v2.onnx --import net.v2.pbtxt --weights net.v2.safetensors "
-            "--input-shape 3x8x8\n");
+            "/nowhere/net.v2.onnx --import=net.v2.pbtxt --weights=net.v2.safetensors "
+            "--input-shape=3x8x8\n");
   // One file would be written twice, or the model be overwritten.
   for (const std::vector<std::string>& files :
        {std::vector<std::string>{"--network", "net.safetensors"},
@@ -217,38 +217,43 @@ TEST_F(CommandsTest, ExportPredictAndDetectNameTheWorkerACheckpointOfAnExperimen
   Script("worker", "exit 75 something");
   EXPECT_EQ(Run({"export", experiment_, "--out", "m.onnx", "--fold-batch-norm", "--nms"}).code, 75);
   EXPECT_THAT(Read("worker.args"), HasSubstr(experiment_ + " --checkpoint " + checkpoint +
-                                             " --export m.onnx --fold-batch-norm --nms\n"));
+                                             " --export=m.onnx --fold-batch-norm --nms\n"));
   EXPECT_EQ(Run({"export", checkpoint, "--out", "m", "--format", "npz", "--pixels"}).code, 75);
   EXPECT_THAT(Read("worker.args"), HasSubstr(checkpoint + " --checkpoint " + checkpoint +
-                                             " --export m --format npz --pixels"));
+                                             " --export=m --format npz --pixels"));
   EXPECT_EQ(Run({"predict", experiment_, "--checkpoint", "100", "--input", "a.png", "--input",
                  "b.zip", "--top", "3"})
                 .code,
             75);
   EXPECT_THAT(Read("worker.args"), HasSubstr(" --checkpoint " + checkpoint +
-                                             " --predict a.png --predict b.zip --top 3\n"));
+                                             " --predict=a.png --predict=b.zip --top 3\n"));
   EXPECT_EQ(Run({"detect", experiment_, "a.jpg", "some", "--checkpoint", "100"}).code, 75);
   EXPECT_THAT(Read("worker.args"),
               HasSubstr(" --checkpoint " + checkpoint +
-                        " --detect a.jpg --detect some --score 0.5 --overlap 0.45 --most 200 "
+                        " --detect=a.jpg --detect=some --score 0.5 --overlap 0.45 --most 200 "
                         "--batch 16\n"));
   EXPECT_EQ(Run({"detect", checkpoint, "a.jpg", "--score", "0.01", "--most", "9", "--overlap", "1",
                  "--batch", "8", "--out", "found.json", "--pictures", "drawn"})
                 .code,
             75);
   EXPECT_THAT(Read("worker.args"),
-              HasSubstr(" --score 0.01 --overlap 1 --most 9 --batch 8 --detections found.json "
-                        "--pictures drawn\n"));
-  // A prompt may be several lines.
+              HasSubstr(" --score 0.01 --overlap 1 --most 9 --batch 8 --detections=found.json "
+                        "--pictures=drawn\n"));
+  // A text may look like an option, and may have several lines.
+  EXPECT_EQ(
+      Run({"predict", experiment_, "--checkpoint", "100", "--prompt=-h", "--stop=--help"}).code,
+      75);
+  EXPECT_THAT(Read("worker.args"),
+              AllOf(HasSubstr(" --generate=-h "), HasSubstr(" --stop=--help")));
   EXPECT_EQ(Run({"predict", experiment_, "--checkpoint", "100", "--prompt", "A:\n\tb"}).code, 75);
-  EXPECT_THAT(Read("worker.args"), HasSubstr(" --generate A:\n\tb --tokens 200"));
+  EXPECT_THAT(Read("worker.args"), HasSubstr(" --generate=A:\n\tb --tokens 200"));
   EXPECT_EQ(Run({"predict", experiment_, "--checkpoint", "100", "--prompts", "p.txt", "--top-p",
                  "0.9", "--stop", "END", "--format", "json"})
                 .code,
             75);
   EXPECT_THAT(Read("worker.args"),
-              AllOf(HasSubstr(" --generate-lines p.txt --tokens 200"), HasSubstr(" --top-p 0.9 "),
-                    HasSubstr(" --stop END --answers json")));
+              AllOf(HasSubstr(" --generate-lines=p.txt --tokens 200"), HasSubstr(" --top-p 0.9 "),
+                    HasSubstr(" --stop=END --answers json")));
 }
 
 TEST_F(CommandsTest, WhatPredictCannotUseIsRefused) {
