@@ -105,6 +105,10 @@ Preflight LookAhead(const LaunchArguments& args, const PlannedJob& job) {
   CheckStart(args.job, job, /*size=*/{}, &files, &preflight);
   if (!preflight.problems.empty()) return preflight;
   const JobSize size = MemoryByWorker(args.job, job, &preflight);
+  if (size.parameters > 0) {
+    CheckDisk(job, size.parameters, &files, &preflight);
+    CheckFinalModel(job.loaded.experiment, size.parameters, &files, &preflight);
+  }
   if (const Result<MemoryRoom> room = RoomOnMachine(); room.ok()) {
     CheckMemory(job, size, *room, &preflight);
   }

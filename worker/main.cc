@@ -83,7 +83,7 @@ void PrintMemory(const JobMemory& memory, int columns) {
 }
 
 // Prints the machine-readable result for the launcher: one line of JSON. size: further fields.
-void PrintJson(const JobMemory& memory, JsonFields size = {}) {
+void PrintJson(const JobMemory& memory, JsonFields size) {
   const auto fields = [](const MemoryNeed& need) {
     return JsonFields().Add("bytes", need.bytes()).Add("most", need.Largest());
   };
@@ -255,7 +255,9 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     const int columns = arguments.columns > 0 ? arguments.columns : TerminalColumns(STDOUT_FILENO);
     KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
     for (const std::string& note : memory.notes) LOG(WARNING) << note;
-    if (arguments.memory && arguments.json) PrintJson(memory);
+    if (arguments.memory && arguments.json) {
+      PrintJson(memory, JsonFields().Add("parameters", memory.parameters));
+    }
     if (arguments.check || (arguments.memory && !arguments.json)) PrintMemory(memory, columns);
     if (arguments.memory) return OkStatus();
     KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,

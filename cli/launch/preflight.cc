@@ -1,5 +1,6 @@
 #include "cli/launch/preflight.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,14 @@ constexpr int64_t kLeastFreeBytes = int64_t{64} << 20;
 // Adds a setting to an error; keeps its code.
 Status About(const std::string& setting, const Status& status, const std::string& advice = "") {
   return Status(status.code(), setting + ": " + status.message() + advice);
+}
+
+// True if what is written to the two folders, which need not exist, goes to the same disk.
+bool AreOnOneDisk(const std::string& one, const std::string& other) {
+  struct stat of_one {
+  }, of_other{};
+  return stat(NearestExisting(one).c_str(), &of_one) == 0 &&
+         stat(NearestExisting(other).c_str(), &of_other) == 0 && of_one.st_dev == of_other.st_dev;
 }
 
 // Returns false if the folder cannot be used at all.
@@ -141,7 +150,7 @@ void CheckStart(const JobArguments& args, const PlannedJob& job, const JobSize& 
   CheckAddresses(job, &trial, result);
   CheckKeys(job, result);
   CheckPage(job, &trial, result);
-  CheckOutput(job.loaded.experiment, size.parameters, files, result);
+  CheckOutput(job, size.parameters, files, result);
   CheckFinalModel(job.loaded.experiment, size.parameters, files, result);
   CheckInitialWeights(job.loaded.experiment, files, result);
   NoteIdleProcesses(job, size.chunks, result);
@@ -237,20 +246,44 @@ void CheckInitialWeights(const Experiment& experiment, FileSystem* files, Prefli
   result->problems.push_back(std::move(problem));
 }
 
-void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* files,
-                 Preflight* result) {
+void CheckOutput(const PlannedJob& job, int64_t parameters, FileSystem* files, Preflight* result) {
+  const Experiment::Output& output = job.loaded.experiment.output;
+  const std::string setting = "output.directory = " + output.directory;
+  if (!CheckFolder(setting, output.directory, output.lock, files, result)) return;
+  CheckDisk(job, parameters, files, result);
+}
+
+void CheckDisk(const PlannedJob& job, int64_t parameters, FileSystem* files, Preflight* result) {
+  const Experiment& experiment = job.loaded.experiment;
   const std::string& directory = experiment.output.directory;
   const std::string setting = "output.directory = " + directory;
-  if (!CheckFolder(setting, directory, experiment.output.lock, files, result)) return;
   const Result<uint64_t> free = files->FreeBytes(directory);
   if (!free.ok()) {
     result->problems.push_back(About(setting, free.status()));
     return;
   }
   const int kept = experiment.checkpoint.keep + (experiment.checkpoint.best.empty() ? 0 : 1);
-  const uint64_t needed = kLeastFreeBytes + CheckpointBytes(experiment, parameters) * (kept + 1);
+  const int64_t whole = CheckpointBytes(experiment, parameters);
+  int64_t checkpoints = whole * (kept + 1);
+  std::string more;
+  // Server 0 has all checkpoints whole; the other servers have their own files, below the same
+  // folder if they run here, and one of them has server 0's with cluster.replicas = 2.
+  if (experiment.checkpoint.HasPrivateDisks() && IsForOneMachine(experiment).ok()) {
+    const int copied = job.servers - (experiment.cluster.replicas > 1 ? 0 : 1);
+    if (job.servers > 1) {
+      checkpoints += checkpoints / job.servers * copied;
+      more += ", the copies of the other servers";
+    }
+  }
+  if (const std::string& model = experiment.output.final_model;
+      !model.empty() && AreOnOneDisk(directory, model)) {
+    checkpoints += whole;
+    more += ", the final model";
+  }
+  const uint64_t needed = kLeastFreeBytes + checkpoints;
   const std::string numbers = HumanBytes(*free) + " free, " + HumanBytes(needed) + " needed for " +
-                              Counted(kept, "checkpoint") + " kept, one being written, and logs";
+                              Counted(kept, "checkpoint") + " kept, one being written" + more +
+                              ", and logs";
   if (*free < needed) {
     result->problems.push_back(
         FailedPrecondition(setting + ": the disk is too full: " + numbers +

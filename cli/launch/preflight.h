@@ -61,9 +61,13 @@ void CheckAddresses(const PlannedJob& job, AddressTrial* trial, Preflight* resul
 void CheckPage(const PlannedJob& job, AddressTrial* trial, Preflight* result);
 
 // Checks that output.directory, its logs and its checkpoints can be written and its lock can be
-// taken, and that the disk has room for the kept checkpoints and the one being written.
-void CheckOutput(const Experiment& experiment, int64_t parameters, FileSystem* files,
-                 Preflight* result);
+// taken, and CheckDisk.
+void CheckOutput(const PlannedJob& job, int64_t parameters, FileSystem* files, Preflight* result);
+
+// Checks that the disk of output.directory has room for the kept checkpoints and the one being
+// written, with the copies of the other servers (checkpoint.disks) and the final model if these are
+// on the same disk.
+void CheckDisk(const PlannedJob& job, int64_t parameters, FileSystem* files, Preflight* result);
 
 // Checks that output.final_model, if set, can be written by this job, and that its disk has room
 // for a checkpoint.

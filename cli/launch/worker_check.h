@@ -13,9 +13,9 @@ namespace kumo {
 // describes them in *result.
 JobSize CheckByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result);
 
-// The memory needs of the job's processes, which kumo-worker computes in a moment; empty if it
-// cannot. Adds its warnings about the data to result->notes. A network or data that it cannot read
-// (78) are a problem; the started processes report other reasons.
+// The memory needs of the job's processes and the parameters, which kumo-worker computes in a
+// moment; empty if it cannot. Adds its warnings about the data to result->notes. A network or data
+// that it cannot read (78) are a problem; the started processes report other reasons.
 JobSize MemoryByWorker(const JobArguments& args, const PlannedJob& job, Preflight* result);
 
 }  // namespace kumo

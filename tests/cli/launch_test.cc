@@ -144,6 +144,14 @@ TEST_F(LaunchTest, InitialWeightsMayHaveAnyName) {
   EXPECT_THAT(refused.last_line, HasSubstr("--from a\"b.npz: no setting can hold"));
 }
 
+TEST_F(LaunchTest, TheDiskMustHoldTheNetworksCheckpoints) {
+  Script("worker", R"(exit 0 {"parameters":9000000000000})");
+  const Ended ended = Run(Launch());
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("the disk is too full"));
+  EXPECT_TRUE(Starts("server-0").empty());
+}
+
 TEST_F(LaunchTest, DataThatNoWorkerCanReadAreNamedBeforeAnythingStarts) {
   Script("worker", "exit 78 kumo-worker: data.train_images = x: no such file");
   const Ended ended = Run(Launch());

@@ -107,6 +107,7 @@ TEST(Memory, WhatTheLauncherReadsOfItIsWhatPeopleRead) {
                                             " bytes\\):"));
     EXPECT_THAT(need.fields().at("most").string_value(), HasSubstr(" for "));
   }
+  EXPECT_GT(object.fields().at("parameters").number_value(), 0);
   const Ended check = job.Run("kumo-worker", {job.experiment_file(), "--check", "--json"});
   EXPECT_THAT(check.output, AllOf(HasSubstr("\nnetwork  "), HasSubstr("\n{\"parameters\":")));
 }

@@ -238,6 +238,9 @@ Result<JobMemory> MemoryOfJob(const Experiment& experiment, const model::Network
   }
   AddMessages(experiment, spec, partitions, &worker);
   JobMemory memory{std::move(worker), MemoryOfServer(experiment, spec, servers)};
+  for (const TensorSpec& tensor : spec.layout.tensors()) {
+    if (tensor.segment != Segment::kStatistics) memory.parameters += tensor.size();
+  }
   for (const std::string& line : data.train.notes.Lines()) {
     memory.notes.push_back("data.train_images: " + line);
   }

@@ -46,6 +46,7 @@ Result<model::Network> NetworkOf(const Experiment& experiment);
 struct JobMemory {
   MemoryNeed worker;
   MemoryNeed server;
+  int64_t parameters = 0;  // of the network
   // Lines for people: things in the data files and in the network that their owner may not have
   // intended.
   std::vector<std::string> notes{};

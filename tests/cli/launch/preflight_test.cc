@@ -43,7 +43,9 @@ class FolderTest : public ::testing::Test {
   FolderTest() { experiment_.output.directory = folder_ + "/out"; }
   Preflight Check() {
     Preflight result;
-    CheckOutput(experiment_, 0, &files_, &result);
+    PlannedJob job = Job();
+    job.loaded.experiment = experiment_;
+    CheckOutput(job, 0, &files_, &result);
     return result;
   }
 
@@ -195,12 +197,38 @@ TEST_F(FolderTest, LogsOrCheckpointsThatCannotBeWrittenAreNamed) {
 
 TEST(CheckOutput, DiskMustHoldTheCheckpointsThatAreKeptAndOneMore) {
   FullDisk files;
-  Experiment experiment;
   Preflight small, large;
-  CheckOutput(experiment, 10'000, &files, &small);
+  CheckOutput(Job(), 10'000, &files, &small);
   EXPECT_THAT(small.problems, IsEmpty());
-  CheckOutput(experiment, 25'000'000, &files, &large);
+  CheckOutput(Job(), 25'000'000, &files, &large);
   EXPECT_THAT(large.problems, ElementsAre(Says(HasSubstr("100 MiB free"))));
+}
+
+TEST(CheckDisk, CopiesOfOtherServersAndTheFinalModelCountIfTheyAreOnTheSameDisk) {
+  FullDisk files;
+  const auto needed = [&](const PlannedJob& job) {
+    Preflight result;
+    CheckDisk(job, 100'000'000, &files, &result);
+    const std::string text = result.problems.at(0).message();
+    return text.substr(text.find("free, ") + 6);
+  };
+  PlannedJob job = Job();
+  job.loaded.experiment.checkpoint.keep = 3;
+  job.loaded.experiment.checkpoint.best.clear();
+  job.loaded.experiment.output.directory = "/";
+  job.servers = 4;
+  const std::string shared = needed(job);
+  job.loaded.experiment.checkpoint.disks = CheckpointDisks::kPrivate;
+  const std::string copied = needed(job);
+  EXPECT_THAT(copied, HasSubstr("the copies of the other servers"));
+  EXPECT_NE(copied.substr(0, 8), shared.substr(0, 8));
+  job.loaded.experiment.checkpoint.disks = CheckpointDisks::kShared;
+  EXPECT_EQ(needed(job), shared);
+  job.loaded.experiment.output.final_model = "/model";
+  EXPECT_THAT(needed(job), HasSubstr("the final model"));
+  EXPECT_NE(needed(job).substr(0, 8), shared.substr(0, 8));
+  job.loaded.experiment.output.final_model = "/proc/self";
+  EXPECT_EQ(needed(job), shared);
 }
 
 TEST_F(FolderTest, AFinalModelThatHasNoPlaceIsNamedBeforeTheTraining) {
