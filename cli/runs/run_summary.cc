@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -39,18 +40,49 @@ std::map<std::string, std::string> SettingsOf(const Experiment& experiment) {
   return settings;
 }
 
-// The metric to show; null if the list is empty or lacks `name`.
-const Metric* MetricToShow(const MetricList& metrics, const std::string& name) {
-  if (!name.empty()) return metrics.Find(name);
-  const std::vector<Metric>& all = metrics.metrics();
-  const auto more = std::ranges::find_if(all, &Metric::more_is_better);
-  if (more != all.end()) return &*more;
-  return all.empty() ? nullptr : &all.front();
+// A metric by which epochs are ranked.
+struct RankedMetric {
+  std::string name;
+  bool more_is_better = false;
+};
+
+std::vector<RankedMetric> RankedOf(const MetricList& metrics) {
+  std::vector<RankedMetric> ranked;
+  for (const Metric& one : metrics.metrics()) ranked.push_back({one.name, one.more_is_better});
+  return ranked;
 }
 
-std::optional<BestEpoch> BestOf(const RunLog& log, const MetricList& metrics,
+// The metrics in the log of a run without a checkpoint, which would declare them. Those of Kumo's
+// losses are known by the ends of their names; the others, of programs, are left out.
+std::vector<RankedMetric> RankedOf(const RunLog& log) {
+  constexpr std::string_view kMore[] = {"accuracy", "exact_match", "iou",
+                                        "map",      "map_11",      "map_coco"};
+  constexpr std::string_view kLess[] = {"loss", "perplexity", "error"};
+  const std::string prefix = ValidationFigure("");
+  std::vector<RankedMetric> ranked;
+  if (log.epochs.empty()) return ranked;
+  for (const auto& [figure, value] : log.epochs.back()) {
+    if (!figure.starts_with(prefix)) continue;
+    const std::string name = figure.substr(prefix.size());
+    const auto ends = [&](std::string_view word) { return name.ends_with(word); };
+    const bool more = std::ranges::any_of(kMore, ends);
+    if (more || std::ranges::any_of(kLess, ends)) ranked.push_back({name, more});
+  }
+  return ranked;
+}
+
+// The metric to show; null if the list is empty or lacks `name`.
+const RankedMetric* MetricToShow(std::span<const RankedMetric> metrics, const std::string& name) {
+  const auto shown = std::ranges::find_if(metrics, [&](const RankedMetric& one) {
+    return name.empty() ? one.more_is_better : one.name == name;
+  });
+  if (shown != metrics.end()) return &*shown;
+  return metrics.empty() || !name.empty() ? nullptr : &metrics.front();
+}
+
+std::optional<BestEpoch> BestOf(const RunLog& log, std::span<const RankedMetric> metrics,
                                 const std::string& name) {
-  const Metric* const metric = MetricToShow(metrics, name);
+  const RankedMetric* const metric = MetricToShow(metrics, name);
   if (metric == nullptr) return std::nullopt;
   std::optional<BestEpoch> best;
   const std::string figure = ValidationFigure(metric->name);
@@ -132,6 +164,7 @@ RunSummary SummariseRun(FileSystem& files, const std::string& folder, const std:
     run.log = *std::move(log);
   }
   run.settings = run.log.settings;
+  run.best = BestOf(run.log, RankedOf(run.log), metric);
   run.bytes = BytesBelow(folder);
   const std::string checkpoints = JoinPath(folder, "checkpoints");
   if (const Result<std::string> latest = FindLatest(files, checkpoints); latest.ok()) {
@@ -140,7 +173,7 @@ RunSummary SummariseRun(FileSystem& files, const std::string& folder, const std:
     if (manifest.ok()) {
       const MetricList metrics = MetricsOf(*manifest);
       for (const Metric& one : metrics.metrics()) run.metrics.push_back(one.name);
-      run.best = BestOf(run.log, metrics, metric);
+      run.best = BestOf(run.log, RankedOf(metrics), metric);
       if (HasEndedEarly(*manifest)) run.state = RunState::kDone;
       const Result<Experiment> experiment = ExperimentOfText(manifest->experiment_text());
       if (experiment.ok()) {

@@ -52,7 +52,15 @@ TEST_F(RunSummaryTest, TheBestEpochIsOfTheMetricThatIsAsked) {
             R"({"round":7,"kind":"epoch","epoch":2,"validation/main/loss":0.5,)"
             R"("validation/main/accuracy":0.75})"
             "\n");
-  EXPECT_FALSE(SummariseRun(files_, out_, "").best) << "which of them is better is not known";
+  // Also before the first checkpoint, which declares the metrics.
+  for (const char* metric : {"", "accuracy"}) {
+    const auto best = SummariseRun(files_, out_, metric).best;
+    ASSERT_TRUE(best);
+    EXPECT_EQ(best->metric, "accuracy");
+    EXPECT_EQ(best->epoch, 2);
+  }
+  EXPECT_EQ(SummariseRun(files_, out_, "loss").best->epoch, 1);
+  EXPECT_FALSE(SummariseRun(files_, out_, "other").best);
   Checkpoint(out_, {});
   const RunSummary run = SummariseRun(files_, out_, "");
   ASSERT_TRUE(run.best);
@@ -66,6 +74,12 @@ TEST_F(RunSummaryTest, TheBestEpochIsOfTheMetricThatIsAsked) {
             "--metric other: the metrics of " + out_ + " are loss, accuracy");
   EXPECT_TRUE(CheckMetric({&other, 1}, "loss").ok());
   EXPECT_GT(run.bytes, 100u);
+}
+
+TEST_F(RunSummaryTest, WhichValueOfAProgramsMetricIsBetterIsNotKnownWithoutACheckpoint) {
+  Log(out_, R"({"round":3,"kind":"epoch","epoch":1,"validation/main/score":0.25})"
+            "\n");
+  EXPECT_FALSE(SummariseRun(files_, out_, "").best);
 }
 
 TEST_F(RunSummaryTest, SettingsAreThoseOfTheLogOrOfTheCheckpoint) {
