@@ -7,6 +7,7 @@
 
 #include "common/base/file.h"
 #include "common/base/json.h"
+#include "common/base/printable.h"
 #include "common/base/text.h"
 #include "common/settings/command_line.h"
 #include "common/settings/option_table.h"
@@ -74,6 +75,24 @@ JsonFields SettingsOf(const Experiment& experiment) {
   return settings;
 }
 
+// InvalidArgument, with the path, if an experiment file cannot hold a path of these settings.
+Status CheckPaths(const Experiment& experiment) {
+  for (const Option& option : OptionTable::Shared().options()) {
+    if (option.section() != "data" || option.base == PathBase::kNone) continue;
+    const std::string value = option.write(experiment);
+    const bool quoted = value.find('"') != std::string::npos;
+    const bool foreign = !IsUtf8(value);
+    if (!quoted && !foreign && Printable(value, value.size() + 3) == value) continue;
+    return InvalidArgument(Printable(value) +
+                           ": an experiment file cannot hold this path, which has " +
+                           (quoted    ? "a double quote"
+                            : foreign ? "bytes that are not UTF-8"
+                                      : "a control character") +
+                           "; rename it, or make a link to the folder and name that");
+  }
+  return OkStatus();
+}
+
 // The mean and deviation of the first picture are for all of them, if they have its channels.
 void SetStatistics(const DataSurvey& survey, Experiment::Data* data) {
   const Fields& fields = survey.sets.train->fields();
@@ -93,6 +112,7 @@ Result<JsonFields> Description(const std::string& path) {
   KUMO_ASSIGN_OR_RETURN(FoundDataset found, FindDataset(path));
   Experiment experiment;
   experiment.data = found.data;
+  KUMO_RETURN_IF_ERROR(CheckPaths(experiment));
   Experiment::Data& data = experiment.data;
   data.validation_share = kDefaultShare;
   Experiment::Data looked_at = data;

@@ -32,6 +32,15 @@ size_t Utf8Length(std::string_view text) {
 
 }  // namespace
 
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string ToJson(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {

@@ -20,6 +20,9 @@ namespace kumo {
 class JsonArray;
 class JsonFields;
 
+// True if all bytes belong to UTF-8 characters (RFC 3629).
+bool IsUtf8(std::string_view text);
+
 // Returns the JSON text of a value. Bytes that are not UTF-8 become U+FFFD.
 std::string ToJson(std::string_view text);
 inline std::string ToJson(const char* text) { return ToJson(std::string_view(text)); }

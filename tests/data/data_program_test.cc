@@ -79,6 +79,24 @@ TEST_F(DataProgramTest, FullDiskIsUnavailable) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "mnist")) << "leaves nothing half-written";
 }
 
+// kumo new --data would write files that name other paths.
+TEST_F(DataProgramTest, PathsThatNoExperimentCanHoldAreRefusedByName) {
+  for (const auto& [name, reason] : {std::pair("a \"b\"", "a double quote"),
+                                     std::pair("a\xFF"
+                                               "b",
+                                               "bytes that are not UTF-8"),
+                                     std::pair("a\nb", "a control character")}) {
+    const std::string folder = scratch_ / name;
+    for (const char* image : {"/cat/1.png", "/cat/2.png", "/dog/1.png", "/dog/2.png"}) {
+      test::WriteFiles(folder,
+                       {{image + 1, test::Png({3, 8, 8}, test::ImagePixels(1, {3, 8, 8}))}});
+    }
+    const auto outcome = Run("describe " + Quoted(folder));
+    EXPECT_EQ(outcome.exit_code, 78) << outcome.output;
+    EXPECT_THAT(outcome.output, AllOf(HasSubstr("cannot hold this path"), HasSubstr(reason)));
+  }
+}
+
 TEST_F(DataProgramTest, ClassesOfMasksAreCounted) {
   const auto describe = [&](const std::vector<uint8_t>& classes) {
     test::NamedFiles files;
