@@ -52,13 +52,19 @@ std::string UsersCache(const Variables& variables) {
   return home.starts_with('/') ? home + "/.cache/kumo" : "";
 }
 
+}  // namespace
+
+void FillInDataFolders(const Variables& variables, Experiment::Data* data) {
+  if (data->directory.empty()) data->directory = ValueOf(variables, "KUMO_DATA");
+  if (data->cache.empty()) data->cache = UsersCache(variables);
+}
+
+namespace {
+
 void FillInDefaults(const std::string& path, const Variables& variables, const Origins& origins,
                     Experiment* experiment) {
   if (experiment->job.name.empty()) experiment->job.name = NameOf(path);
-  if (experiment->data.directory.empty()) {
-    experiment->data.directory = ValueOf(variables, "KUMO_DATA");
-  }
-  if (experiment->data.cache.empty()) experiment->data.cache = UsersCache(variables);
+  FillInDataFolders(variables, &experiment->data);
   if (experiment->output.directory.empty()) {
     experiment->output.directory = "out/" + experiment->job.name;
   }

@@ -45,6 +45,10 @@ LoadedExperiment LoadExperiment(const std::string& path, const std::vector<std::
 Result<Experiment> ParseExperiment(const std::string& path, const std::vector<std::string>& sets,
                                    const Variables& variables);
 
+// Fills in the folders of [data] that the environment decides, if they are not set: data.directory
+// ($KUMO_DATA) and data.cache.
+void FillInDataFolders(const Variables& variables, Experiment::Data* data);
+
 // The text of an experiment file. NotFound if it cannot be read, InvalidArgument if it is longer
 // than any experiment.
 Result<std::string> ReadExperimentFile(const std::string& path);

@@ -37,8 +37,7 @@ Result<Experiment> ExperimentOf(const checkpoint::Manifest& manifest, const Mode
   reader.ReadCommandLine(name.sets);
   reader.ResolvePaths();
   if (!loaded.problems.empty()) return InvalidArgument(loaded.problems.front());
-  Experiment::Data& data = loaded.experiment.data;
-  if (data.directory.empty()) data.directory = ValueOf(name.variables, "KUMO_DATA");
+  FillInDataFolders(name.variables, &loaded.experiment.data);
   return std::move(loaded.experiment);
 }
 

@@ -15,6 +15,7 @@
 #include "common/tensor_files/tensor_file.h"
 #include "models/network.h"
 #include "tests/scratch_directory.h"
+#include "worker/inference/stored_model.h"
 
 namespace kumo {
 namespace {
@@ -134,6 +135,16 @@ TEST_F(TransferTest, ALinkToACheckpointIsTheCheckpoint) {
     const auto stored = LoadStoredWeights(directory_ / path, Source());
     EXPECT_TRUE(stored.ok()) << path << ": " << stored.status().message();
   }
+}
+
+// Without the cache each command would decode archives again.
+TEST_F(TransferTest, AModelOfAFolderHasTheDataFoldersOfTheEnvironment) {
+  const Variables variables = {{"KUMO_DATA", "/data"}, {"HOME", "/home/me"}};
+  const auto model =
+      OpenStoredModel({.file = SaveSource(), .sets = {}, .checkpoint = "", .variables = variables});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->experiment.data.directory, "/data");
+  EXPECT_EQ(model->experiment.data.cache, "/home/me/.cache/kumo");
 }
 
 TEST_F(TransferTest, FewerThanHalfOfTheTensorsAreNoStartUnlessThatIsAllowed) {
