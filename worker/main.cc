@@ -249,7 +249,6 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
         CheckLimits(NeedOfWorker(experiment, static_cast<int>(experiment.cluster.servers.size()))));
   }
   RunningClock clock;
-  StopSignals signals;
   if (arguments.check || arguments.memory) {
     const std::unique_ptr<Logging> logging = Logging::ForCommand(program);
     const int columns = arguments.columns > 0 ? arguments.columns : TerminalColumns(STDOUT_FILENO);
@@ -269,6 +268,8 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     if (arguments.json) PrintJson(memory, size);
     return OkStatus();
   }
+  // Only training reads them; a check is ended by them.
+  StopSignals signals;
   LogSettings log;
   log.program = program;
   log.directory = JoinPath(experiment.output.directory, "logs");

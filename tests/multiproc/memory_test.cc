@@ -1,9 +1,13 @@
 // Memory follows from the data, and what is not there is refused before it is asked for.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -110,6 +114,36 @@ TEST(Memory, WhatTheLauncherReadsOfItIsWhatPeopleRead) {
   EXPECT_GT(object.fields().at("parameters").number_value(), 0);
   const Ended check = job.Run("kumo-worker", {job.experiment_file(), "--check", "--json"});
   EXPECT_THAT(check.output, AllOf(HasSubstr("\nnetwork  "), HasSubstr("\n{\"parameters\":")));
+}
+
+// It is in the middle of its output, which nobody reads.
+TEST(Memory, ACheckIsEndedBySigterm) {
+  ClusterOfProcesses job("sigterm");
+  DigitJob(&job);
+  job.WriteExperiment();
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  const std::string page(4096, 'x');
+  while (write(ends[1], page.data(), page.size()) > 0) continue;
+  ASSERT_EQ(fcntl(ends[1], F_SETFL, 0), 0);
+  const std::string program = std::string(KUMO_BIN_DIR) + "/kumo-worker";
+  const std::string file = job.experiment_file();
+  const pid_t pid = fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    execl(program.c_str(), "kumo-worker", file.c_str(), "--memory", nullptr);
+    _exit(127);
+  }
+  sleep(2);  // it has begun to write by then
+  int status = 0;
+  EXPECT_EQ(kill(pid, SIGTERM), 0);
+  for (int i = 0; i < 1000 && waitpid(pid, &status, WNOHANG) == 0; ++i) usleep(10'000);
+  if (kill(pid, SIGKILL) == 0) waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGTERM);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 // A limit of the process's own, as a container's would be.
