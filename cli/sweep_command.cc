@@ -1,4 +1,6 @@
 // kumo sweep: runs an experiment with several values of some settings, and compares the results.
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
@@ -27,12 +29,14 @@
 #include "common/base/process/exit_report.h"
 #include "common/base/process/signals.h"
 #include "common/base/shell_word.h"
+#include "common/base/terminal.h"
 #include "common/base/text.h"
 #include "common/job/shard_map.h"
 #include "common/settings/config_file.h"
 #include "common/settings/option_table.h"
 #include "common/settings/option_value.h"
 #include "common/settings/parser.h"
+#include "common/telemetry/console.h"
 
 namespace kumo {
 namespace {
@@ -221,6 +225,7 @@ class Sweep {
 
   // Returns an error if the metric is none of the runs'.
   Status PrintTable() {
+    console_.Finish();
     std::vector<RunSummary> summaries;
     for (const SweepRun& run : runs_) {
       RunSummary& summary = summaries.emplace_back(SummariseRun(files_, run.folder, args_.metric));
@@ -287,10 +292,9 @@ class Sweep {
     return result.problems;
   }
 
-  void Say(const std::string& line) const {
-    if (args_.json) return;
-    Print(environment_, line + "\n", kMarkColumns);
-    std::fflush(stdout);
+  // The runs go on if the reader of stdout pauses.
+  void Say(const std::string& line) {
+    if (!args_.json) console_.Write(Folded(line + "\n", environment_.columns, kMarkColumns));
   }
 
   // Write the folder of one run, and of all runs with the queue. Return the problems. about: the
@@ -327,6 +331,7 @@ class Sweep {
   SweepArguments args_;
   PosixFileSystem files_;
   std::vector<SweepRun> runs_;
+  FdConsole console_{STDOUT_FILENO};
   DevicePool devices_;             // --devices
   std::set<std::string> weights_;  // network.initial_weights of runs_
   std::set<std::string> notes_;    // printed; most notes hold for many runs

@@ -131,5 +131,14 @@ TEST_F(TerminalTest, AStoppedTerminalStopsNoSupervision) {
   EXPECT_THAT(Screen(), HasSubstr("worker-1 was killed by SIGKILL"));
 }
 
+TEST_F(TerminalTest, AStoppedTerminalStopsNoSweep) {
+  StartOnTerminal({"sweep", experiment_, "job.seed=1,2,3", "--out", folder_ + "/sweep"}, 80);
+  Type("\x13");
+  Await("all runs", [&] { return Starts("server-0").size() == 3; });
+  Type("\x11");  // Ctrl-Q
+  EXPECT_EQ(Wait().code, 0);
+  EXPECT_THAT(Screen(), HasSubstr("ends    seed=3"));
+}
+
 }  // namespace
 }  // namespace kumo
