@@ -33,8 +33,7 @@ struct Datasets {
 
 // Opens the training and the validation set, verifies both in full, and computes the training set's
 // mean images if they are subtracted. File names are relative to data.directory unless they begin
-// with
-// '/'. Without data.validation_images the training files are split (data.validation_share).
+// with '/'. Without data.validation_images the training files are split (data.validation_share).
 // FailedPrecondition if the directory or data.text is not set, the two sets differ in fields
 // or class names, or a setting does not fit the data (data.mean, data.subtract_mean,
 // data.crop_pad, data.class_shares); NotFound if a file is missing, with its setting, its full path
