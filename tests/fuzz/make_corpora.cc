@@ -263,6 +263,7 @@ void MakeTensorFiles(const fs::path& folder) {
 void MakeCheckpoints(const fs::path& folder) {
   Corpus shards(folder, "shard_file"), manifests(folder, "manifest");
   MemoryFileSystem files;
+  CHECK(files.CreateDirectories(JoinPath("checkpoints", CheckpointName(2))).ok());
   sim::Disk disk;
   sim::SimSettings job = sim::JobWithAForger(false);
   job.experiment.sync.push_codec = CodecId::kOneBit;  // partitions carry something
