@@ -21,7 +21,7 @@ Columns:
 
 KUMO_TORCH_PYTHON names a Python that has PyTorch; without it the workers use numpy (KUMO_ONNX_PYTHON), and DDP
 is left out, as is torchft if that Python lacks it. Prints a table and one line of JSON. Exit code 1 if a job
-ended, or if Kumo's stood still after a kill.
+ended, or if Kumo's stood still after a kill; 77 without numpy.
 """
 import argparse
 import json
@@ -291,10 +291,13 @@ def main():
     python, version = find_torch()
     if python is None:
         print("PyTorch is not there (KUMO_TORCH_PYTHON names a Python that has it): numpy, and not compared")
+    kumo_python = python or os.environ.get("KUMO_ONNX_PYTHON", sys.executable)
+    if not python and subprocess.run([kumo_python, "-c", "import numpy"], capture_output=True).returncode:
+        print(f"skipped: {kumo_python} has no numpy (KUMO_ONNX_PYTHON names one that has)")
+        return 77
     rows = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        kumo_python = python or os.environ.get("KUMO_ONNX_PYTHON", sys.executable)
         rows["Kumo"] = measure(arguments, lambda name: Kumo(folder / name, arguments, kumo_python))
         if python:
             rows[f"PyTorch {version} DDP"] = measure(
