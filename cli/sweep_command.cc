@@ -275,16 +275,10 @@ class Sweep {
   // Each path is read once, whatever the number of runs that start from it. An earlier run may yet
   // write weights below --out; with --manifests the pods have them.
   std::vector<Status> ProblemsOfWeights(const SweepRun& run) {
-    const auto canonical = [](const std::string& path) {
-      std::error_code error;
-      const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-      const std::filesystem::path target = std::filesystem::weakly_canonical(absolute, error);
-      return ((error ? absolute : target) / "").lexically_normal().string();
-    };
     Experiment experiment = run.experiment;
     const std::string& from = experiment.network.initial_weights;
     if (from.empty() || !args_.manifests.empty() || !weights_.insert(from).second) return {};
-    if (canonical(from).starts_with(canonical(args_.out))) return {};
+    if (CanonicalFolder(from).starts_with(CanonicalFolder(args_.out))) return {};
     experiment.output.directory = run.folder;
     experiment.checkpoint.resume = {};
     Preflight result;

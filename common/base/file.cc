@@ -325,6 +325,13 @@ std::string NearestExisting(std::string path) {
   return path;
 }
 
+std::string CanonicalFolder(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  const std::filesystem::path canonical = std::filesystem::weakly_canonical(absolute, error);
+  return ((error ? absolute : canonical) / "").lexically_normal().string();
+}
+
 std::string NormalPath(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -116,6 +116,10 @@ std::string NearestExisting(std::string path);
 // system goes to the parent of the link's target.
 std::string NormalPath(const std::string& path);
 
+// The absolute path of a folder itself, whatever links `path` goes through, with '/' at its end.
+// What is missing is taken by its name.
+std::string CanonicalFolder(const std::string& path);
+
 // Reads a whole file. ResourceExhausted, without allocation, if it exceeds limit_bytes.
 Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, uint64_t limit_bytes);
 

@@ -1,13 +1,12 @@
 // Contradictions between settings, and notes about settings set in vain.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <initializer_list>
 #include <map>
 #include <set>
-#include <system_error>
 
 #include "common/base/address.h"
+#include "common/base/file.h"
 #include "common/base/shell_word.h"
 #include "common/settings/parser.h"
 
@@ -28,15 +27,6 @@ int64_t MultipleFrom(int n, int of) { return (int64_t{n} + of - 1) / of * of; }
 std::string Where(const std::string& key, const Origins& origins) {
   const auto origin = origins.find(key);
   return origin == origins.end() ? "" : origin->second + ": ";
-}
-
-// The folder itself, whatever links the path goes through; ends in '/'. What is missing is taken by
-// its name.
-std::string Canonical(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  const std::filesystem::path canonical = std::filesystem::weakly_canonical(absolute, error);
-  return ((error ? absolute : canonical) / "").lexically_normal().string();
 }
 
 // The address with one name for this machine's loopback address; an invalid one as it is.
@@ -285,9 +275,9 @@ class Checker {
                   ": maps tensor names of network.initial_weights, which is not set");
     }
     if (from.empty() || !e_.checkpoint.resume.never() || e_.output.directory.empty()) return;
-    const std::string output = Canonical(e_.output.directory);
-    const std::string weights = Canonical(from);
-    if (weights != output && !weights.starts_with(Canonical(output + "checkpoints"))) return;
+    const std::string output = CanonicalFolder(e_.output.directory);
+    const std::string weights = CanonicalFolder(from);
+    if (weights != output && !weights.starts_with(CanonicalFolder(output + "checkpoints"))) return;
     Problem("network.initial_weights",
             " = " + from +
                 ": checkpoint.resume = never moves the checkpoints of output.directory aside; "

@@ -87,6 +87,15 @@ TEST_F(PosixFileSystemTest, LongerFileThanTheLimitIsRefused) {
   EXPECT_THAT(status.message(), HasSubstr(In("f") + " has 5 bytes"));
 }
 
+TEST_F(PosixFileSystemTest, TheCanonicalFolderIsTheOneBehindLinksAndEndsInASlash) {
+  namespace fs = std::filesystem;
+  const fs::path real = fs::canonical(directory_) / "real";
+  fs::create_directories(real);
+  fs::create_directory_symlink(real, directory_ + "/link");
+  EXPECT_EQ(CanonicalFolder(directory_ + "/link/"), real.string() + "/");
+  EXPECT_EQ(CanonicalFolder(directory_ + "/link/../real/missing"), real.string() + "/missing/");
+}
+
 // As of a network's disk that does not answer. The kernel has no memory at 0 to read.
 TEST_F(PosixFileSystemTest, AnInputErrorIsNoDamage) {
   const auto file = files_.OpenForReading("/proc/self/mem");
