@@ -146,7 +146,7 @@ Result<Outcome> Launch(const CliEnvironment& environment, const LaunchArguments&
   const RunningClock clock;
   KUMO_ASSIGN_OR_RETURN(LaunchPlan plan,
                         MakeLaunchPlan(args, experiment, servers, http, log_directory));
-  // Supervision goes on if the reader of stderr pauses.
+  // A paused reader of stderr must not stop the supervision.
   FdConsole errors(STDERR_FILENO);
   plan.tell = [&](const std::string& line) { SayBeside(environment, line, &errors); };
   Launcher launcher(std::move(plan), &clock, &signals);

@@ -41,7 +41,7 @@ class ShardMap {
   static constexpr int64_t kMostChunks = 1 << 16;
 
   ShardMap() = default;
-  // Chunks are multiples of `unit` numbers, and longer than chunk_bytes where there would be more
+  // Chunks are multiples of `unit` numbers, and longer than chunk_bytes if there would be more
   // than kMostChunks. Requires 1 <= servers <= kMaxServers, chunk_bytes > 0 and 1 <= fragments <=
   // kMostFragments.
   ShardMap(const ParameterLayout& layout, int servers, int64_t chunk_bytes,

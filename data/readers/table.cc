@@ -67,7 +67,7 @@ Result<TableText> ReadTable(const std::string& path) {
 class ClassCells {
  public:
   // table, column: for messages. before: columns of classes before this one.
-  // samples: room for so many.
+  // samples: expected number.
   ClassCells(std::string table, std::string column, size_t before, int64_t samples)
       : table_(std::move(table)), column_(std::move(column)), before_(before) {
     of_sample_.reserve(samples);

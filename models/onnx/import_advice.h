@@ -10,7 +10,7 @@
 
 namespace kumo {
 
-// What to do about a node of this op. operands: of the node, as far as they are known.
+// Advice for a node of this op. operands: of the node, as far as they are known.
 std::string AdviceFor(const std::string& op, const std::vector<OnnxOperand>& operands = {});
 
 }  // namespace kumo

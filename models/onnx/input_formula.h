@@ -13,7 +13,7 @@
 
 namespace kumo {
 
-// Whether the op is one of those of which formulas consist: Add, Sub, Mul, Div.
+// True for the ops of formulas: Add, Sub, Mul, Div.
 bool IsLinear(const std::string& op);
 
 // The call as a linear function of a whole input with constants: by one number or one of each

@@ -301,7 +301,7 @@ TEST(MaxPoolingTest, ANumberThatIsNoneIsTheMaximumOfItsWindowsWhereverItLies) {
   }
 }
 
-// One float32 sum of so many numbers loses the last digits of each.
+// One float32 sum of a large window loses the last digits of each number.
 TEST(AveragePoolingTest, TheMeanOfALargeImageIsAsExactAsThatOfASmallOne) {
   constexpr int64_t kHeight = 600, kWidth = 700;
   for (const Setting& setting : Settings()) {
