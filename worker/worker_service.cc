@@ -124,7 +124,7 @@ void WorkerService::Compute(std::function<void()> work) {
     const TimeUs now = idle_since_ > 0 ? tracer_.NowUs() : 0;
     if (now - idle_since_ >= kShortestWait) tracer_.Add(trace::WAIT, idle_since_, now, {});
     WaitForCoding();
-    work();
+    Try(work);
     idle_since_ = tracer_.on() ? tracer_.NowUs() : 0;
   });
 }
@@ -135,10 +135,19 @@ void WorkerService::Code(std::function<void()> work) {
     ++to_code_;
   }
   coding_.Submit([this, work = std::move(work)] {
-    work();
+    Try(work);
     MutexLock lock(mutex_);
     if (--to_code_ == 0) coded_.NotifyAll();
   });
+}
+
+void WorkerService::Try(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    Complete(
+        [this, status = CurrentException()](TimeUs now) { return session_.OnFailed(status, now); });
+  }
 }
 
 void WorkerService::WaitForCoding() {
@@ -246,6 +255,7 @@ void WorkerService::StepAhead(const TrainAction& train) {
 void WorkerService::Do(const TrainAheadAction& train) {
   keeps_ahead_ = true;
   Compute([this, train] {
+    if (!ahead_) return;  // they failed, which the session knows
     auto ahead = std::make_shared<Result<TrainedAhead>>(*std::exchange(ahead_, std::nullopt));
     // In turn with the installations, since both may be about the base weights.
     Code([this, train, ahead] {

@@ -42,7 +42,7 @@ void* AllocateAligned(size_t bytes) {
   while (true) {
     if (void* const memory = TryAllocateAligned(bytes)) return memory;
     const std::new_handler handler = std::get_new_handler();
-    CHECK(handler != nullptr) << "out of memory: " << bytes << " bytes";
+    if (handler == nullptr) throw std::bad_alloc();
     LOG(ERROR) << "cannot allocate " << bytes << " bytes of memory";
     handler();
   }

@@ -15,7 +15,8 @@ namespace kumo {
 // Returns zeroed memory aligned to 64 bytes, its length rounded up to a multiple of 64 bytes (from
 // 2 MiB on to 2 MiB, on huge pages if the kernel has them; such memory goes back to the kernel when
 // freed). Never null for bytes > 0: if memory is short, calls the process's new-handler
-// (std::set_new_handler) like `new`, and ends the process.
+// (std::set_new_handler), which ends a process of Kumo's, and without one throws std::bad_alloc, as
+// `new` does.
 void* AllocateAligned(size_t bytes);
 // Like AllocateAligned, but returns null if memory is short.
 void* TryAllocateAligned(size_t bytes);

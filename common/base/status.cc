@@ -1,5 +1,9 @@
 #include "common/base/status.h"
 
+#include <exception>
+#include <new>
+#include <system_error>
+
 namespace kumo {
 
 Status Status::WithContext(std::string_view context) const {
@@ -27,6 +31,22 @@ Status OutOfRange(std::string message) {
   return Status(StatusCode::kOutOfRange, std::move(message));
 }
 
+Status CurrentException() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("there is not enough memory");
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      return ResourceExhausted("cannot start a thread: " + error.code().message());
+    }
+    return Internal(error.what());
+  } catch (const std::exception& error) {
+    return Internal(error.what());
+  } catch (...) {
+    return Internal("an unknown exception");
+  }
+}
 Status ErrorFromPeer(uint32_t code, std::string message) {
   const bool known = code > 0 && code <= static_cast<uint32_t>(StatusCode::kOutOfRange);
   return Status(known ? static_cast<StatusCode>(code) : StatusCode::kInternal, std::move(message));

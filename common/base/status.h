@@ -55,6 +55,9 @@ Status DataLoss(std::string message);
 Status ResourceExhausted(std::string message);
 Status Internal(std::string message);
 Status OutOfRange(std::string message);
+// For a `catch (...)`: the exception as an error. ResourceExhausted if memory or threads are short,
+// otherwise Internal.
+Status CurrentException();
 // Returns the error that a peer sent by its code; an unknown code becomes Internal.
 Status ErrorFromPeer(uint32_t code, std::string message);
 

@@ -5,19 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include <glog/logging.h>
-
 #include "common/base/mutex.h"
 
 namespace kumo {
 namespace {
 
-[[noreturn]] void FailFatally(const std::string& reason) {
-  LOG(FATAL) << "cannot start a thread: " << reason;
-  __builtin_unreachable();
-}
-
-ThreadFailureHandler failure_handler = FailFatally;
+ThreadFailureHandler failure_handler = nullptr;
 
 }  // namespace
 
@@ -25,6 +18,7 @@ std::thread StartThread(std::function<void()> body) {
   try {
     return std::thread(std::move(body));
   } catch (const std::system_error& error) {
+    if (failure_handler == nullptr) throw;
     failure_handler(error.code().message());
     std::abort();  // a handler does not return
   }

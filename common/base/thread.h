@@ -1,4 +1,4 @@
-// Thread start without exceptions: std::thread throws if the system refuses a thread.
+// Thread start for processes that end if the system refuses a thread, and a try whether it does.
 //
 // Thread-safe, except SetThreadFailureHandler.
 #pragma once
@@ -11,11 +11,12 @@
 
 namespace kumo {
 
-// Starts a thread that runs `body`. If the system refuses the thread, calls the failure handler.
+// Starts a thread that runs `body`. If the system refuses the thread, calls the failure handler;
+// without one it throws std::system_error, as std::thread does.
 std::thread StartThread(std::function<void()> body);
 
-// Handler of a refused thread, with the system's reason; it must not return. By default a fatal
-// log message. Set once by main, before other threads (EndWhenOutOfResources).
+// Handler of a refused thread, with the system's reason; it must not return. Set once by main,
+// before other threads (EndWhenOutOfResources); a library's process has none.
 using ThreadFailureHandler = void (*)(const std::string& reason);
 void SetThreadFailureHandler(ThreadFailureHandler handler);
 

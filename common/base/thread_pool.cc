@@ -121,11 +121,18 @@ ThreadPool::ThreadPool(int threads, std::chrono::microseconds awake)
     queue_->alive = threads;
   }
   threads_.reserve(threads);
-  for (int i = 0; i < threads; ++i)
-    threads_.push_back(StartThread([queue = queue_] { queue->Run(); }));
+  try {
+    for (int i = 0; i < threads; ++i)
+      threads_.push_back(StartThread([queue = queue_] { queue->Run(); }));
+  } catch (...) {
+    End();
+    throw;
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { End(); }
+
+void ThreadPool::End() {
   {
     MutexLock lock(queue_->mutex);
     queue_->Close();

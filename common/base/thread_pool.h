@@ -20,7 +20,8 @@ class ThreadPool {
  public:
   // With 0 threads, tasks run inline in the calling thread. Requires threads >= 0. A thread without
   // a task, and the caller of ParallelFor while others finish, look for work for the time `awake`
-  // before they sleep: being woken takes longer than many a piece of arithmetic.
+  // before they sleep: being woken takes longer than many a piece of arithmetic. Throws what
+  // StartThread throws.
   explicit ThreadPool(int threads, std::chrono::microseconds awake = {});
   // Runs the submitted tasks and joins, unless Shutdown was called. Without time limit: see
   // Shutdown.
@@ -45,6 +46,8 @@ class ThreadPool {
 
  private:
   struct Queue;
+
+  void End();
 
   // Shared with the threads, so that an abandoned thread does not touch freed memory.
   std::shared_ptr<Queue> queue_;

@@ -7,10 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
-#include <new>
 #include <span>
 #include <string>
 #include <utility>
@@ -58,10 +56,8 @@ kumo_status Report(const Status& status) {
 kumo_status Guarded(const std::function<Status()>& body) {
   try {
     return Report(body());
-  } catch (const std::bad_alloc&) {
-    return Report(ResourceExhausted("there is not enough memory"));
-  } catch (const std::exception& error) {
-    return Report(Internal(error.what()));
+  } catch (...) {
+    return Report(CurrentException());
   }
 }
 

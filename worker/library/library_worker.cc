@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -196,8 +195,8 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
   worker->thread_ = std::thread([self = worker.get()] {
     try {
       self->run_result_ = self->service_->Run();
-    } catch (const std::exception& error) {
-      self->run_result_ = Internal(error.what());
+    } catch (...) {
+      self->run_result_ = CurrentException();
     }
     self->engine_->Cancel();
     self->over_ = true;

@@ -1,6 +1,9 @@
 #include "common/base/status.h"
 
 #include <memory>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 
 #include <gtest/gtest.h>
 
@@ -24,6 +27,23 @@ TEST(Status, EachMakerMakesItsCode) {
   EXPECT_EQ(Internal("x").code(), StatusCode::kInternal);
   EXPECT_EQ(OutOfRange("x").code(), StatusCode::kOutOfRange);
   EXPECT_FALSE(Internal("x").ok());
+}
+
+TEST(Status, OfAnExceptionSaysWhetherMemoryOrThreadsAreShort) {
+  const auto status_of = [](const auto& exception) {
+    try {
+      throw exception;
+    } catch (...) {
+      return CurrentException();
+    }
+  };
+  EXPECT_EQ(status_of(std::bad_alloc()).code(), StatusCode::kResourceExhausted);
+  const auto again = std::make_error_code(std::errc::resource_unavailable_try_again);
+  EXPECT_EQ(status_of(std::system_error(again)).code(), StatusCode::kResourceExhausted);
+  const Status other = status_of(std::out_of_range("the index"));
+  EXPECT_EQ(other.code(), StatusCode::kInternal);
+  EXPECT_EQ(other.message(), "the index");
+  EXPECT_EQ(status_of(7).code(), StatusCode::kInternal);
 }
 
 TEST(Status, ContextGoesInFrontAndLeavesOkAlone) {

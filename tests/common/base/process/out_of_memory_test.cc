@@ -8,6 +8,7 @@
 #include <new>
 
 #include "common/base/buffer.h"
+#include "common/base/status.h"
 #include "common/base/thread.h"
 #include "common/base/thread_pool.h"
 
@@ -37,6 +38,10 @@ TEST(OutOfMemoryDeathTest, SoDoesNew) {
       testing::ExitedWithCode(75), "kumo-worker a: out of memory: ");
 }
 
+TEST(OutOfMemory, WithoutAHandlerAnArrayThrowsAsNewDoes) {
+  EXPECT_THROW(Buffer<float>(kVast / sizeof(float)), std::bad_alloc);
+}
+
 // For a process without privileges, to which the limit of processes applies.
 void AllowNoThread() {
   const rlimit none{0, 0};
@@ -58,6 +63,22 @@ TEST(OutOfThreadsDeathTest, AThreadThatIsRefusedEndsTheProcessWithOneLine) {
       testing::ExitedWithCode(75),
       "kumo-worker a: cannot start a thread: Resource temporarily unavailable; this user's limit "
       ".ulimit -u. allows 0 processes and threads, .*; raise ");
+}
+
+TEST(OutOfThreadsDeathTest, WithoutAHandlerAPoolThrowsAndLeavesNoThread) {
+  EXPECT_EXIT(
+      {
+        AllowNoThread();
+        Status status;
+        try {
+          const ThreadPool pool(2);
+        } catch (...) {
+          status = CurrentException();
+        }
+        std::fputs(status.message().c_str(), stderr);
+        _exit(status.code() == StatusCode::kResourceExhausted ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "cannot start a thread: Resource temporarily unavailable");
 }
 
 TEST(OutOfThreadsDeathTest, ATryThatIsRefusedIsAnError) {
