@@ -117,7 +117,7 @@ std::string NearestExisting(std::string path);
 std::string NormalPath(const std::string& path);
 
 // The absolute path of a folder itself, whatever links `path` goes through, with '/' at its end.
-// What is missing is taken by its name.
+// Parts of the path that do not exist stay as they are written.
 std::string CanonicalFolder(const std::string& path);
 
 // Reads a whole file. ResourceExhausted, without allocation, if it exceeds limit_bytes.

@@ -47,6 +47,7 @@ Status CurrentException() {
     return Internal("an unknown exception");
   }
 }
+
 Status ErrorFromPeer(uint32_t code, std::string message) {
   const bool known = code > 0 && code <= static_cast<uint32_t>(StatusCode::kOutOfRange);
   return Status(known ? static_cast<StatusCode>(code) : StatusCode::kInternal, std::move(message));

@@ -47,6 +47,7 @@ class ThreadPool {
  private:
   struct Queue;
 
+  // Closes the queue, runs what is in it, and joins the threads.
   void End();
 
   // Shared with the threads, so that an abandoned thread does not touch freed memory.
