@@ -14,7 +14,6 @@
 #include <gtest/gtest.h>
 
 #include "cli/launch/child_process.h"
-#include "common/base/address.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/transport/key_files.h"
 #include "common/transport/zmq_transport.h"
@@ -102,14 +101,9 @@ void ClusterOfProcesses::WriteExperiment() const {
 }
 
 void ClusterOfProcesses::UseServers(int servers) {
+  ports_ = ReservePorts(servers).value();
   std::vector<std::string> addresses;
-  std::vector<Listener> listeners;
-  for (int i = 0; i < servers; ++i) {
-    const auto any = ParseAddress("tcp://127.0.0.1:0");
-    listeners.push_back(ListenTcp(*any, false).value());
-    addresses.push_back(listeners.back().address.ToString());
-  }
-  for (const Listener& listener : listeners) close(listener.fd);
+  for (const ReservedPort& port : ports_) addresses.push_back("tcp://" + port.host_and_port());
   UseAddresses(std::move(addresses));
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/launch/server_addresses.h"
 #include "proto/wire.pb.h"
 
 namespace kumo::multiproc {
@@ -40,7 +41,8 @@ class ClusterOfProcesses {
   // "section.key" = value, in the file. Values of earlier calls are replaced.
   void Set(const std::string& key, const std::string& value);
   void WriteExperiment() const;
-  // Addresses of that many servers on free loopback ports, put into the experiment.
+  // Addresses of that many servers on free loopback ports, put into the experiment. The ports stay
+  // those of this job until its end.
   void UseServers(int servers);
   void UseAddresses(std::vector<std::string> addresses);
   const std::vector<std::string>& addresses() const { return addresses_; }
@@ -96,6 +98,7 @@ class ClusterOfProcesses {
 
   std::string folder_;
   std::map<std::string, std::map<std::string, std::string>> sections_;
+  std::vector<ReservedPort> ports_;
   std::vector<std::string> addresses_;
   std::string keys_;  // the folder; "": none
   std::map<std::string, Process> processes_;

@@ -22,6 +22,7 @@ CASE: what goes wrong, "" for nothing:
   infinite        a tensor begins with a number that is not finite
   no_evaluation   blocks() gets no function to evaluate with
   share           an accuracy is no share
+  memory          the process may take no more memory; a part of the weights is large
   best            checkpoint.best is a metric of which nobody said whether more is better
   idle            the program ends without a worker
   closed          it closes its worker before the job is complete
@@ -31,6 +32,7 @@ CASE: what goes wrong, "" for nothing:
 import contextlib
 import os
 import pathlib
+import resource
 import signal
 import sys
 import threading
@@ -54,6 +56,9 @@ weights = {"layer.weight": np.zeros(8, np.float32),
            "half": np.full(3, 0.5, np.float16), "whole": np.full(3, 0.5, np.float32),
            "scalar": np.full((), 0.5, np.float16)}
 trained = ["layer.weight", "layer.bias", "half", "whole", "scalar"]
+if CASE == "memory":
+    weights["large"] = np.zeros(1 << 22, np.float32)
+    trained.append("large")
 momentum = {name: np.zeros_like(weights[name]) for name in trained}
 model = kumo.ArrayModel(weights, states=[momentum], undecayed=trained[1:], statistics=["mean"],
                         frozen=["frozen"])
@@ -120,6 +125,9 @@ def misuse(block):
         weights["frozen"][1] += 1e-3
     if CASE == "second":
         kumo.Worker(None, model, train_samples=SAMPLES)
+    if CASE == "memory":
+        taken = 4096 * int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, [taken + (4 << 20)] * 2)
     if CASE == "fork":
         child = os.fork()
         if child == 0:

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -101,6 +102,14 @@ class Job:
 
 
 class JobTest(unittest.TestCase):
+    def port(self):
+        """A free port of 127.0.0.1. Until the test ends only programs that are told it can listen there."""
+        reserved = socket.socket()
+        self.addCleanup(reserved.close)
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        return reserved.getsockname()[1]
+
     def job(self, python, program, settings):
         """python: a Python, or the words of warm()."""
         job = Job([*([python] if isinstance(python, str) else python), HERE / program], settings)

@@ -5,7 +5,6 @@
 """
 import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -126,14 +125,18 @@ class NumpyTest(JobTest):
         self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
         self.assertIn("no-such-python is in no folder of PATH", launched.stdout + launched.stderr)
 
+    def test_memory_that_runs_short_ends_the_worker_with_an_error(self):
+        launched = self.numpy_job().launch("--workers", "1", "--max-restarts", "0", CASE="memory")
+        self.assertIn("there is not enough memory", launched.stderr)
+        self.assertEqual(launched.returncode, 75, launched.stderr)
+
     def test_a_script_on_another_host_that_takes_no_part_ends_the_job(self):
         """With a stand-in for ssh, which runs its command on this machine."""
         job = self.numpy_job()
         ssh = job.folder / "ssh"
         ssh.write_text('#!/bin/sh\nfor command; do :; done\nexec sh -c "$command"\n')
         ssh.chmod(0o755)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = self.port()
         on_host = ["--workers", "1", "--hosts", "127.0.0.1", "--ssh", str(ssh), "--port", str(port),
                    "--set", "cluster.insecure=true"]
         launched = job.launch(*on_host, CASE="idle")
@@ -163,8 +166,7 @@ class NumpyTest(JobTest):
             except urllib.error.URLError:
                 return ""
 
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = self.port()
         start("kumo-server", "--index", "0", "--bind", server)
         worker = start("kumo-worker", "--name", "worker-0", "--http", f"127.0.0.1:{port}", CASE="wait")
         until = time.monotonic() + LIMIT

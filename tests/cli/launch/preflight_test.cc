@@ -8,6 +8,7 @@
 #include <fstream>
 #include <span>
 
+#include "cli/launch/server_addresses.h"
 #include "common/base/address.h"
 #include "common/base/process/output_lock.h"
 #include "common/checkpoint/checkpoint.h"
@@ -69,15 +70,14 @@ void OnlyPage(const PlannedJob& job, Preflight* result) {
   CheckPage(job, &trial, result);
 }
 
-// A port that is free now.
-std::string FreePort() {
-  const auto listener = ListenTcp({Address::Kind::kTcp, "127.0.0.1", 0, ""}, false);
-  close(listener.value().fd);
-  return std::to_string(listener->address.port);
+std::string NumberOf(const ReservedPort& port) {
+  const std::string address = port.host_and_port();
+  return address.substr(address.rfind(':') + 1);
 }
 
 TEST(CheckAddresses, TwoNamesOfOneAddressAreNoticed) {
-  const std::string port = FreePort();
+  const ReservedPort reserved = ReservedPort::Take().value();
+  const std::string port = NumberOf(reserved);
   PlannedJob job = Job({"tcp://127.0.0.1:" + port, "tcp://localhost:" + port});
   Preflight result;
   OnlyAddresses(job, &result);
@@ -91,7 +91,8 @@ TEST(CheckAddresses, TwoNamesOfOneAddressAreNoticed) {
 }
 
 TEST(CheckPage, TheAddressOfAServerIsNoticed) {
-  const std::string port = FreePort();
+  const ReservedPort reserved = ReservedPort::Take().value();
+  const std::string port = NumberOf(reserved);
   for (const char* host : {"127.0.0.1:", "localhost:", "*:"}) {
     PlannedJob job = Job({"tcp://127.0.0.1:" + port});
     job.loaded.experiment.http.address = host + port;
