@@ -125,7 +125,8 @@ void ZapHandler::Serve(TimeUs now, RefusalLog* log) {
     const KeyHolder* holder = curve ? Find(question.frames[kKey], now) : nullptr;
     Answer(question, holder != nullptr ? holder->Names() : "");
     if (holder != nullptr) continue;
-    const std::string told = log->Note("connection from " + Printable(question.frames[kAddress]) +
+    const std::string told = log->Note(Refused::kConnection,
+                                       "connection from " + Printable(question.frames[kAddress]) +
                                            " refused: its key is not in the allow list",
                                        now);
     LOG_IF(WARNING, !told.empty()) << told;

@@ -5,20 +5,22 @@
 
 namespace kumo {
 
-std::string RefusalLog::Note(const PeerName& from, const Status& why, TimeUs now) {
-  return Note("message from '" + Printable(from, kShownOfAName) + "' refused: " + why.message(),
-              now);
+std::string RefusalLog::Note(Refused kind, const PeerName& from, const Status& why, TimeUs now) {
+  return Note(
+      kind, "message from '" + Printable(from, kShownOfAName) + "' refused: " + why.message(), now);
 }
 
-std::string RefusalLog::Note(const std::string& what, TimeUs now) {
-  if (now < next_) {
-    ++unsaid_;
+std::string RefusalLog::Note(Refused kind, const std::string& what, TimeUs now) {
+  Rate& rate = rates_[static_cast<size_t>(kind)];
+  if (now < rate.next) {
+    ++rate.unsaid;
     return "";
   }
   std::string text = what;
-  if (unsaid_ > 0) text += " (and " + std::to_string(unsaid_) + " more since the last message)";
-  next_ = now + kInterval;
-  unsaid_ = 0;
+  if (rate.unsaid > 0) {
+    text += " (and " + std::to_string(rate.unsaid) + " more since the last message)";
+  }
+  rate = {.next = now + kInterval};
   return text;
 }
 

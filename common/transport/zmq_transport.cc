@@ -230,11 +230,13 @@ bool ZmqTransport::ReceiveOne(ZmqLink* link, const MessageHandler& on_message, i
   if (!link->Receive(&arrived)) return false;
   counters_.bytes_received += arrived.bytes;
   const PeerName from = link->listens() ? NameIn(arrived.routing_id).value_or("") : link->peer();
+  if (Status named = MaySpeakAs(*link, from, arrived); !named.ok()) {
+    Refuse(Refused::kName, from, named);
+    return true;
+  }
   Result<std::optional<Message>> message = Take(link, from, arrived);
   if (!message.ok()) {
-    ++counters_.messages_refused;
-    const std::string told = refusals_.Note(from, message.status(), clock_.NowUs());
-    LOG_IF(WARNING, !told.empty()) << told;
+    Refuse(Refused::kMessage, from, message.status());
   } else if (*message) {
     counters_.Taken((*message)->header.type(), arrived.bytes);
     ++*handled;
@@ -246,17 +248,28 @@ bool ZmqTransport::ReceiveOne(ZmqLink* link, const MessageHandler& on_message, i
   return true;
 }
 
-Result<std::optional<Message>> ZmqTransport::Take(ZmqLink* link, const PeerName& from,
-                                                  const ZmqLink::Arrived& arrived) {
-  if (link->listens() && from.empty()) {
+void ZmqTransport::Refuse(Refused kind, const PeerName& from, const Status& why) {
+  ++counters_.messages_refused;
+  const std::string told = refusals_.Note(kind, from, why, clock_.NowUs());
+  LOG_IF(WARNING, !told.empty()) << told;
+}
+
+Status ZmqTransport::MaySpeakAs(const ZmqLink& link, const PeerName& from,
+                                const ZmqLink::Arrived& arrived) const {
+  if (link.listens() && from.empty()) {
     return InvalidArgument("the peer's name is missing or malformed");
   }
-  if (link->listens() && (from == options_.name || dealers_.contains(from))) {
+  if (link.listens() && (from == options_.name || dealers_.contains(from))) {
     return InvalidArgument("the name belongs to a process that this one connects to");
   }
-  if (link->wants_keys() && !MayUse(arrived.names, from)) {
+  if (link.wants_keys() && !MayUse(arrived.names, from)) {
     return InvalidArgument("its key only allows the name " + Shown(arrived.names));
   }
+  return {};
+}
+
+Result<std::optional<Message>> ZmqTransport::Take(ZmqLink* link, const PeerName& from,
+                                                  const ZmqLink::Arrived& arrived) {
   KUMO_ASSIGN_OR_RETURN(Message message, DecodeMessage(options_.framing, arrived.all()));
   if (IsAboutNames(*link, arrived.routing_id, from, message.header)) {
     return std::optional<Message>();

@@ -124,7 +124,11 @@ class ZmqTransport {
   int Drain(const MessageHandler& on_message);
   // Returns false if the socket has no message.
   bool ReceiveOne(ZmqLink* link, const MessageHandler& on_message, int* handled);
-  // Checks an arrived message. An error refuses it; none: the transport itself has handled it.
+  // An error refuses whatever arrived by this name.
+  Status MaySpeakAs(const ZmqLink& link, const PeerName& from,
+                    const ZmqLink::Arrived& arrived) const;
+  void Refuse(Refused kind, const PeerName& from, const Status& why);
+  // Reads an arrived message. An error refuses it; none: the transport itself has handled it.
   Result<std::optional<Message>> Take(ZmqLink* link, const PeerName& from,
                                       const ZmqLink::Arrived& arrived);
   bool IsAboutNames(const ZmqLink& link, const std::string& routing_id, const PeerName& from,
