@@ -5,8 +5,8 @@ that compile two dozen sources at a time do not notice (together.cmake).
     cmake/compile_alone.py build/release common server models ...
 
 Checks syntax and types only, by Clang. The headers of SHARED take most of the time; sources that include the
-same of them, directly or through the project's headers, share a precompiled header of just these. So no
-source sees a name that its own includes do not bring. A source that compiled before with the same text,
+same of them, directly or through the project's headers, share a precompiled header of just these, or of some
+of these. So no source sees a name that its own includes do not bring. A source that compiled before with the same text,
 headers, command and compiler is left out: its hash is a file below ~/.cache/kumo/compile-alone, which all
 clones share.
 
@@ -33,10 +33,17 @@ ALONE = {"-c", "-MD"}
 # The commands are GCC's. Macros and optimisation differ from source to source, and mean nothing to SHARED.
 CLANG = ["-Wno-unknown-warning-option", "-Wno-ignored-optimization-argument", "-Xclang", "-fno-validate-pch"]
 
-# The most expensive first: from the end, those are dropped that too few sources have in common.
-SHARED = ("glog/logging.h", "proto/checkpoint.pb.h", "proto/wire.pb.h", "proto/model.pb.h", "filesystem",
-          "functional", "algorithm", "map", "chrono", "memory", "string", "vector")
-FEWEST = 4  # sources for which a header is precompiled
+# Headers, in the order in which they are precompiled, and about the seconds that each takes behind those
+# before it, templates that it instantiates included.
+SHARED = {
+    "string": .25, "vector": .1, "memory": .25, "map": .1, "algorithm": .15, "functional": .2, "chrono": .4,
+    "filesystem": .3, "glog/logging.h": .3, "proto/checkpoint.pb.h": .7, "proto/wire.pb.h": .5,
+    "proto/model.pb.h": .5, "common/base/status.h": .15, "common/base/file.h": .1, "common/base/mutex.h": .2,
+    "common/optimiser/optimiser.h": .1, "common/settings/choices.h": .2, "common/settings/experiment.h": .3,
+    "common/transport/message.h": .3, "common/job/job_plan.h": .3, "models/ops/ops.h": .4,
+    "models/losses/losses.h": .2, "models/backend/op.h": .2, "models/graph/graph.h": 1.2,
+    "cli/arguments/environment.h": .3}
+PRECOMPILING = 1.5  # times as long as reading the same headers
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -66,30 +73,45 @@ def included(source, known):
             file = ROOT / path
             known[path] = INCLUDE.findall(file.read_text()) if file.is_file() else []
         todo += known[path]
-    return tuple(header for header in SHARED if header in seen)
+    return frozenset(header for header in SHARED if header in seen)
+
+
+def shares(wanted):
+    """For the sets of headers that sources include, one for each source: {set: which of them to precompile}.
+    Each next precompiled header is the one that saves most."""
+    def seconds(headers):
+        return sum(map(SHARED.get, headers))
+    counts = collections.Counter(wanted)
+    chosen = dict.fromkeys(counts, frozenset())
+    while True:
+        def saved(headers):
+            return sum(count * max(0, seconds(headers) - seconds(chosen[of])) for of, count in counts.items()
+                       if headers <= of) - PRECOMPILING * seconds(headers)
+        best = max(counts, key=saved, default=frozenset())
+        if saved(best) <= 0:
+            return chosen
+        for of, before in chosen.items():
+            if best <= of and seconds(best) > seconds(before):
+                chosen[of] = best
 
 
 def precompile(calls, folder):
     """For sources and their commands: {source: options that begin with a precompiled header}."""
     known = {}
     wanted = {source: included(source, known) for source in calls}
-    for length in range(len(SHARED), 0, -1):  # headers in common
-        counts = collections.Counter(wanted.values())
-        for source, headers in wanted.items():
-            if len(headers) == length and counts[headers] < FEWEST:
-                wanted[source] = headers[:-1]
+    shared = shares(wanted.values())
     groups = collections.defaultdict(list)
     for source, headers in wanted.items():
-        if headers:
-            groups[headers].append(source)
+        if shared[headers]:
+            groups[shared[headers]].append(source)
 
     def make(numbered):
         number, (headers, sources) = numbered
         file = folder / f"{number}.h"
-        file.write_text("".join(f"#include <{header}>\n" for header in headers))
+        file.write_text("".join(f"#include <{header}>\n" for header in SHARED if header in headers))
         task, command = calls[sources[0]]
-        made = subprocess.run([*command[:-2], "-x", "c++-header", str(file), "-o", f"{file}.pch"],
-                              cwd=task.entry["directory"], capture_output=True)
+        made = subprocess.run([*command[:-2], "-fpch-instantiate-templates", "-x", "c++-header", str(file), "-o",
+                               f"{file}.pch"], cwd=task.entry["directory"], capture_output=True)
         # Without it the sources read the headers themselves, and say what is wrong with them.
         return {source: ["-include-pch", f"{file}.pch"] for source in sources} if made.returncode == 0 else {}
 
