@@ -4,10 +4,9 @@
 #
 #   ./test.sh          builds one configuration and runs all unit, property, simulation,
 #                      multi-process and client tests, except those with the label "long"
-#   ./test.sh --all    also: the long tests and twice as many simulated jobs, format, the
-#                      sanitizer builds with each fuzzer, each source compiled alone, clang-tidy (both
-#                      of files that changed since they passed), each benchmark once, and the
-#                      packages in a bare system
+#   ./test.sh --all    also: the long tests, format, the sanitizer builds with each fuzzer, each
+#                      source compiled alone, clang-tidy (both of files that changed since they
+#                      passed), each benchmark once, and the packages in a bare system
 #
 # KUMO_DATA=DIR: tests that need MNIST read DIR/mnist; without it they are skipped with a message.
 # Prints CTest's summary and the omitted parts; exits non-zero if a test or a check failed.
@@ -126,13 +125,15 @@ fi
 kumo_test() { ctest --preset "$1" -j "$((2 * $(nproc) + 1))" --no-tests=error "${@:2}"; }
 
 echo "== tests"
+export KUMO_SIM_SEEDS=${KUMO_SIM_SEEDS:-600}
 if [ "$all" = 0 ]; then
-  KUMO_SIM_SEEDS=${KUMO_SIM_SEEDS:-600} kumo_test release -LE 'bench|package|long'
+  kumo_test release -LE 'bench|package|long'
   echo "not run: long tests, format, clang-tidy, the sanitizer builds, the benchmarks, the packages" \
     "(./test.sh --all); skipped tests are listed above"
   exit 0
 fi
-KUMO_SIM_SEEDS=${KUMO_SIM_SEEDS:-1200} kumo_test release -LE 'bench|package'
+# The simulated GPU's tests run in the address sanitizer's build below.
+kumo_test release -LE 'bench|package' -E '^simulated\.[A-Z]'
 
 # The packages and the benchmarks mostly wait, for one process or for each other: they run beside the
 # sanitizer builds, which keep all cores busy, and are printed after them. The packages are of the

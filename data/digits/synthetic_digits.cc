@@ -180,7 +180,7 @@ struct Drawing {
   std::span<Point> span() { return {points.data(), static_cast<size_t>(size)}; }
 };
 
-using Canvas = std::array<float, kDigitPixels>;
+using Ink = std::array<float, kDigitPixels>;
 
 float Clamp(float value, float low, float high) { return std::min(std::max(value, low), high); }
 
@@ -291,7 +291,7 @@ void VaryPressure(Drawing& drawing, Rng& rng) {
 
 // Draws a line segment: a pixel's darkness depends on its distance from the segment and fades over
 // `softness` pixels beyond `radius`; overlaps do not get darker.
-void DrawPiece(Point from, Point to, float radius, float softness, Canvas& canvas) {
+void DrawPiece(Point from, Point to, float radius, float softness, Ink& canvas) {
   const float reach = radius + softness;
   const int first_row = std::max(0, static_cast<int>(std::floor(std::min(from.y, to.y) - reach)));
   const int last_row =
@@ -315,7 +315,7 @@ void DrawPiece(Point from, Point to, float radius, float softness, Canvas& canva
   }
 }
 
-void DrawStrokes(Drawing& drawing, Rng& rng, Canvas& canvas) {
+void DrawStrokes(Drawing& drawing, Rng& rng, Ink& canvas) {
   const float radius = Clamp(1.12f * std::exp(0.24f * rng.NextNormal()), 0.55f, 2.1f);
   const float softness = rng.NextUniform(0.9f, 1.6f);
   const auto points = drawing.span();
@@ -326,7 +326,7 @@ void DrawStrokes(Drawing& drawing, Rng& rng, Canvas& canvas) {
 }
 
 // Occasionally draws a stray mark.
-void DrawStrayMark(float sloppiness, Rng& rng, Canvas& canvas) {
+void DrawStrayMark(float sloppiness, Rng& rng, Ink& canvas) {
   if (rng.NextUniform() > 0.05f * sloppiness) return;
   const Point from{rng.NextUniform(2.0f, 25.0f), rng.NextUniform(2.0f, 25.0f), 1.0f, true};
   const float angle = rng.NextUniform(0.0f, kTwoPi);
@@ -336,7 +336,7 @@ void DrawStrayMark(float sloppiness, Rng& rng, Canvas& canvas) {
 }
 
 // Converts ink to bytes with a random darkness, grain in the ink and a few speckles.
-void Develop(const Canvas& canvas, float sloppiness, Rng& rng, std::span<uint8_t> pixels) {
+void Develop(const Ink& canvas, float sloppiness, Rng& rng, std::span<uint8_t> pixels) {
   const float darkness = rng.NextUniform(0.80f, 1.05f);
   const float grain = 0.16f * rng.NextUniform();
   for (int i = 0; i < kDigitPixels; ++i) {
@@ -363,7 +363,7 @@ uint8_t DrawDigit(uint64_t seed, DigitSplit split, int64_t index, std::span<uint
   Transform(drawing, sloppiness, rng);
   FitToCanvas(drawing, rng);
   VaryPressure(drawing, rng);
-  Canvas canvas{};
+  Ink canvas{};
   DrawStrokes(drawing, rng, canvas);
   DrawStrayMark(sloppiness, rng, canvas);
   Develop(canvas, sloppiness, rng, pixels);
