@@ -24,6 +24,7 @@ class TorchModel:
     """
 
     how_to_give_gradients = "call zero_grad() before backward(), not after step()"
+    how_to_step = "call optimizer.step()"
     unmatched: list[str] = []
 
     def __init__(self, module: torch.nn.Module, optimizer: torch.optim.Optimizer | None):
@@ -165,6 +166,11 @@ class TorchModel:
         if self._states.obstacle:
             return any(not isinstance(state, dict) or state for state in self.optimizer.state.values())
         return bool(self._states.arrays or self._stepped_entries)
+
+    @property
+    def has_zero_rates(self) -> bool:
+        """Whether the optimizer's learning rates are all 0, as at the start of a warm-up."""
+        return self.optimizer is not None and all(group.get("lr") == 0 for group in self.optimizer.param_groups)
 
     def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
         return [(name, tuple(tensor.shape), self._kinds[name]) for name, tensor in self._tensors.items()]

@@ -45,6 +45,8 @@ class TreeModel:
     """A Tree as Worker needs it."""
 
     how_to_give_gradients = "assign its pytree to model.gradients"
+    how_to_step = "assign the new pytree to model.weights"
+    has_zero_rates = False  # the program's own are unknown
     obstacle = ""
 
     def __init__(self, tree: Tree):

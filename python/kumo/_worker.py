@@ -232,6 +232,7 @@ class Worker:
         self._ended = False  # the job is complete, or this worker has left it
         self._takes_part = True  # or will: blocks() has not ended
         self._has_gradients = False  # of an earlier block
+        self._has_moved = False  # a trained weight, in an earlier block
         self._places: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._names = [metric.name for metric in declared]
@@ -431,12 +432,25 @@ class Worker:
     def _check_frozen(self, block: Block) -> None:
         """A change of a frozen tensor is not sent, and the next block would undo it."""
         for name in self._frozen:
-            self._check_shape(name, self._model.shape(name))
-            installed = np.empty(self._shapes[name], np.float32)
-            self._get(self._places[name], installed.ctypes.data)
-            if not self._model.has_values(name, installed):
+            if self._is_changed(name):
                 raise KumoError(f"{block._place}: tensor {name} has been changed, but "
                                 f"{self._model.how_to_change(name)}")
+
+    def _check_steps(self, block: Block, work: c.Work) -> None:
+        """A program that steps nothing, or steps copies of the weights, would train nothing. Later blocks may
+        well change nothing, as those of a hinge loss."""
+        if not work.steps or self._has_moved:
+            return
+        self._has_moved = any(self._is_changed(name) for name in self._trained)
+        if not self._has_moved and any(block.learning_rates) and not self._model.has_zero_rates:
+            raise KumoError(f"{block._place}: no trained weight has changed; {self._model.how_to_step}")
+
+    def _is_changed(self, name: str) -> bool:
+        """Whether a tensor differs from its values at the start of the block."""
+        self._check_shape(name, self._model.shape(name))
+        installed = np.empty(self._shapes[name], np.float32)
+        self._get(self._places[name], installed.ctypes.data)
+        return not self._model.has_values(name, installed)
 
     def _load(self) -> None:
         self._model.check()
@@ -482,6 +496,7 @@ class Worker:
         self._model.check()
         self._check_frozen(block)
         sums = block._sums()
+        self._check_steps(block, work)
         try:
             self._hand_in(block, work)
             block._finish(sums)
@@ -575,6 +590,7 @@ def _adapted(model: Any, optimizer: Any):
         arrays = _adapted(ArrayModel(model), optimizer)
         arrays.how_to_give_gradients = ("a dict has no place for it: give a kumo.ArrayModel, and write it into "
                                         "the arrays of its gradients")
+        arrays.how_to_step = "change the arrays in place, or put the new ones into the dict"
         return arrays
     if isinstance(model, (ArrayModel, Tree)):
         if optimizer is not None:

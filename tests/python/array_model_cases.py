@@ -115,6 +115,35 @@ def work_of(minibatch, worker=None):
     return work
 
 
+class Steps(unittest.TestCase):
+    def worker(self):
+        """A Worker without a job, whose library has ones as the installed values of its tensors."""
+        worker = object.__new__(kumo.Worker)
+        worker._model = _adapted({"w": np.ones(3, np.float32), "b": np.ones(2, np.float16)}, None)
+        worker._trained, worker._shapes = ["w", "b"], {"w": (3,), "b": (2,)}
+        worker._places, worker._has_moved = {"w": 0, "b": 1}, False
+        worker._reads = []
+
+        def get(place, address):
+            worker._reads.append(place)
+            fill(1, (3, 2)[place])(address)
+        worker._get = get
+        return worker
+
+    def test_a_block_that_moves_nothing_is_refused_until_one_has_moved(self):
+        worker, work = self.worker(), c.Work(steps=1)
+        block = types.SimpleNamespace(_place="block of round 2, partition 1", learning_rates=[0.0, 0.5])
+        with self.assertRaisesRegex(kumo.KumoError, "^block of round 2, partition 1: no trained weight has changed"):
+            worker._check_steps(block, work)
+        worker._check_steps(types.SimpleNamespace(learning_rates=[0.0, 0.0]), work)
+        worker._model.model.weights["b"][1] += 1
+        worker._check_steps(block, work)
+        worker._model.model.weights["b"][1] -= 1
+        worker._reads.clear()
+        worker._check_steps(block, work)
+        self.assertEqual(worker._reads, [])
+
+
 class Metrics(unittest.TestCase):
     def test_plain_names_say_a_direction_if_they_can(self):
         self.assertEqual(_declared(["loss", "loss_aux", "accuracy_top5", "top1"]), [

@@ -14,6 +14,7 @@ CASE: what goes wrong, "" for nothing:
   loss            a loss is NaN
   vector          a loss is given for each sample
   frozen          a frozen tensor is changed
+  unmoved         blocks change no trained tensor
   gone            a tensor is taken out of the model
   fork            a forked process reports a loss
   second          another worker is made
@@ -187,7 +188,7 @@ with contextlib.nullcontext() if CASE == "bare" else worker:
             if block.mode == "gradients":
                 model.gradients["layer.weight"][...] = weight
                 model.gradients["layer.bias"][...] = bias
-            else:
+            elif CASE != "unmoved":
                 for name, gradient in (("layer.weight", weight), ("layer.bias", bias)):
                     momentum[name] *= 0.5
                     momentum[name] += gradient

@@ -3,7 +3,7 @@ frozen parameter, parameters and a layer of other precisions, a buffer that the 
 accumulated over two parts of a minibatch, and AdamW.
 
 CASE: as in own_model.py: stop; late_zero_grad: zero_grad() comes after step(); replaced: a parameter is
-replaced; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients; slowing: it counts its
+replaced; no_step: the optimizer takes no step; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients; slowing: it counts its
 steps in its groups; moved, target, unfrozen: a frozen parameter is changed, or a layer that the optimizer
 leaves out, or the layer requires gradients; others: the optimizer has another model's parameters; loader: a
 DataLoader's process reports."""
@@ -100,7 +100,8 @@ with kumo.Worker(None, model, optimizer, train_samples=SAMPLES, validation_sampl
                 loss = nn.functional.mse_loss(model(x[part]), y[part])
                 (loss * (len(part) / len(indices))).backward()
                 block.add(loss=loss, samples=len(part))
-            optimizer.step()
+            if CASE != "no_step":
+                optimizer.step()
             if CASE == "moved":
                 model.frozen.bias.data.mul_(0.99).add_(0.01)
             if CASE == "target":

@@ -276,6 +276,15 @@ class Optimizers(unittest.TestCase):
         self.assertEqual(kinds(TorchModel(module, None))["body.weight"], c.WEIGHTS)
         self.assertIn("one optimizer of all trained parameters", model.how_to_change("body.weight"))
 
+    def test_rates_of_zero_are_known(self):
+        optimizer = torch.optim.SGD([{"params": (module := nn.Linear(3, 2)).weight}, {"params": module.bias}], lr=0.1)
+        model = TorchModel(module, optimizer)
+        for group in optimizer.param_groups:
+            self.assertFalse(model.has_zero_rates)
+            group["lr"] = 0.0
+        self.assertTrue(model.has_zero_rates)
+        self.assertFalse(TorchModel(module, None).has_zero_rates)
+
     def test_a_parameter_may_not_be_unfrozen(self):
         module = Net()
         module.body.requires_grad_(False)

@@ -96,6 +96,7 @@ class NumpyTest(JobTest):
             "loss": "loss is nan in minibatch 0",
             "vector": "add(loss=...) got an array of shape [8]; give its mean over the 8 samples",
             "frozen": "partition 0: tensor frozen has been changed, but is frozen; leave it out of `frozen`",
+            "unmoved": "block of round 0, partition 0: no trained weight has changed; change the arrays in place",
             "gone": "the model has the tensors layer.weight, layer.bias, frozen, half, whole, scalar, but had",
             "fork": "forked from the process that opened the Worker",
             "second": "this process has a worker already",
@@ -266,6 +267,7 @@ class TorchTest(JobTest):
         mistakes = {
             "late_zero_grad": (gradient, "call zero_grad() before backward(), not after step()"),
             "replaced": (gradient, "tensor first.bias of the model has been replaced since the Worker was"),
+            "no_step": ([], "block of round 0, partition 0: no trained weight has changed; call optimizer.step()"),
             "others": (gradient, "the optimizer steps 9 parameters that the model does not have"),
             "moved": ([], "partition 0: tensor frozen.bias has been changed, but is frozen: it did not require"),
             "target": (gradient, "partition 0: tensor narrow.weight has been changed, but is frozen: the optim"),
