@@ -250,14 +250,15 @@ class Worker:
                 metrics_count=len(declared), train_samples=_whole("train_samples", train_samples),
                 validation_samples=_whole("validation_samples", validation_samples))
             c.check(c.library.kumo_worker_open(ctypes.byref(options), ctypes.byref(self._handle)))
+            atexit.register(self.close)
+            _open[:] = [self]
+            if os.environ.get("KUMO_WORKER_NAME"):
+                self._leave_on_sigterm()
+            self._states = self._count_states()
         except BaseException:
-            self._model.release()
+            # Also an interrupt behind the library's call: nobody else could close the open worker.
+            self.close()
             raise
-        atexit.register(self.close)
-        _open[:] = [self]
-        if os.environ.get("KUMO_WORKER_NAME"):
-            self._leave_on_sigterm()
-        self._states = self._count_states()
 
     def _described(self, keep: list[Any]):
         described = self._model.tensors()
@@ -282,7 +283,6 @@ class Worker:
         count = ctypes.c_int32()
         self._check(c.library.kumo_worker_states(self._handle, ctypes.byref(count)))
         if count.value not in (0, self._model.optimizer_states):
-            self.close()
             raise self._other_states(count.value)
         return count.value
 
@@ -347,10 +347,12 @@ class Worker:
         """Ends the worker; a block in progress is given back to the other workers."""
         if self in _open:
             _open.remove(self)
-        self._model.release()
         handle, self._handle = self._handle, ctypes.c_void_p()
-        c.library.kumo_worker_close(handle)
-        atexit.unregister(self.close)
+        try:
+            c.library.kumo_worker_close(handle)
+            atexit.unregister(self.close)
+        finally:
+            self._model.release()
 
     def __enter__(self) -> Worker:
         return self

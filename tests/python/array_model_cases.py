@@ -8,6 +8,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 import ctest
 import numpy as np
@@ -197,6 +198,32 @@ class Signals(unittest.TestCase):
             self.assertEqual(raised.exception.code, 143)
         finally:
             _worker._open.clear()
+
+
+class Opening(unittest.TestCase):
+    def test_an_interrupt_while_a_worker_opens_leaves_none_behind(self):
+        """Ctrl-C raises KeyboardInterrupt after the call of the library, or behind any later statement."""
+        def after(function):
+            def call(*arguments):
+                result = function(*arguments)
+                raise KeyboardInterrupt(result)
+            return call
+
+        with tempfile.TemporaryDirectory() as folder:
+            experiment = pathlib.Path(folder, "job.conf")
+            experiment.write_text(f"[worker]\ncommand = python3\n[output]\ndirectory = {folder}/out\n"
+                                  f"[cluster]\nservers = ipc://{folder}/server\n")
+
+            def opened():
+                return kumo.Worker(experiment, {"w": np.ones(3, np.float32)}, train_samples=1)
+
+            for owner, name in ((c.library, "kumo_worker_open"), (c.library, "kumo_worker_states"),
+                                (_worker.atexit, "register")):
+                with self.subTest(name), self.assertRaises(KeyboardInterrupt), \
+                        unittest.mock.patch.object(owner, name, after(getattr(owner, name))):
+                    opened()
+                self.assertEqual(_worker._open, [])
+                opened().close()
 
 
 class Processes(unittest.TestCase):
