@@ -186,6 +186,9 @@ class Block(Work):
         return self.learning_rates[self._minibatch]
 
 
+_COMPARED_BLOCKS = 8  # of gradient mode: blocks of one minibatch each, to which a comparison is dear
+
+
 class _Dropped(Exception):
     """The job has ended while a block was computed."""
 
@@ -233,6 +236,7 @@ class Worker:
         self._takes_part = True  # or will: blocks() has not ended
         self._has_gradients = False  # of an earlier block
         self._has_moved = False  # a trained weight, in an earlier block
+        self._gradient_blocks = 0  # blocks of gradient mode whose weights were compared
         self._places: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._names = [metric.name for metric in declared]
@@ -439,13 +443,27 @@ class Worker:
                                 f"{self._model.how_to_change(name)}")
 
     def _check_steps(self, block: Block, work: c.Work) -> None:
-        """A program that steps nothing, or steps copies of the weights, would train nothing. Later blocks may
-        well change nothing, as those of a hinge loss."""
-        if not work.steps or self._has_moved:
+        """Whether the program steps in block mode, and leaves the steps to the servers in gradient mode. The
+        first blocks tell."""
+        if not work.steps:
+            self._check_not_stepped(block)
+            return
+        # Later blocks may well change nothing, as those of a hinge loss.
+        if self._has_moved:
             return
         self._has_moved = any(self._is_changed(name) for name in self._trained)
         if not self._has_moved and any(block.learning_rates) and not self._model.has_zero_rates:
             raise KumoError(f"{block._place}: no trained weight has changed; {self._model.how_to_step}")
+
+    def _check_not_stepped(self, block: Block) -> None:
+        """In gradient mode the next block undoes each change, such as a step or the clipping of weights."""
+        if self._gradient_blocks >= _COMPARED_BLOCKS:
+            return
+        self._gradient_blocks += 1
+        for name in self._trained:
+            if self._is_changed(name):
+                raise KumoError(f"{block._place}: tensor {name} has been changed, but in gradient mode the servers "
+                                "step, and the change is lost; use sync.mode = block, without sync.warmup_samples")
 
     def _is_changed(self, name: str) -> bool:
         """Whether a tensor differs from its values at the start of the block."""

@@ -123,6 +123,7 @@ class Steps(unittest.TestCase):
         worker._model = _adapted({"w": np.ones(3, np.float32), "b": np.ones(2, np.float16)}, None)
         worker._trained, worker._shapes = ["w", "b"], {"w": (3,), "b": (2,)}
         worker._places, worker._has_moved = {"w": 0, "b": 1}, False
+        worker._gradient_blocks = 0
         worker._reads = []
 
         def get(place, address):
@@ -142,6 +143,20 @@ class Steps(unittest.TestCase):
         worker._model.model.weights["b"][1] -= 1
         worker._reads.clear()
         worker._check_steps(block, work)
+        self.assertEqual(worker._reads, [])
+
+    def test_a_changed_weight_is_refused_in_the_first_blocks_of_gradient_mode(self):
+        worker, work = self.worker(), c.Work(steps=0)
+        block = types.SimpleNamespace(_place="block of round 2, partition 1", learning_rates=[0.5])
+        worker._check_steps(block, work)
+        worker._model.model.weights["b"][1] += 1
+        with self.assertRaisesRegex(kumo.KumoError, "^block of round 2, partition 1: tensor b has been changed, but in "
+                                                    "gradient mode the servers step"):
+            worker._check_steps(block, work)
+        worker._model.model.weights["b"][1] -= 1
+        for _ in range(10):
+            worker._reads.clear()
+            worker._check_steps(block, work)
         self.assertEqual(worker._reads, [])
 
 

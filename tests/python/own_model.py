@@ -15,6 +15,7 @@ CASE: what goes wrong, "" for nothing:
   vector          a loss is given for each sample
   frozen          a frozen tensor is changed
   unmoved         blocks change no trained tensor
+  clipped         the program clips a weight, also in gradient mode
   gone            a tensor is taken out of the model
   fork            a forked process reports a loss
   second          another worker is made
@@ -188,6 +189,8 @@ with contextlib.nullcontext() if CASE == "bare" else worker:
             if block.mode == "gradients":
                 model.gradients["layer.weight"][...] = weight
                 model.gradients["layer.bias"][...] = bias
+                if CASE == "clipped":
+                    weights["layer.bias"] = np.clip(weights["layer.bias"], 0.25, 1)
             elif CASE != "unmoved":
                 for name, gradient in (("layer.weight", weight), ("layer.bias", bias)):
                     momentum[name] *= 0.5

@@ -3,8 +3,9 @@ frozen parameter, parameters and a layer of other precisions, a buffer that the 
 accumulated over two parts of a minibatch, and AdamW.
 
 CASE: as in own_model.py: stop; late_zero_grad: zero_grad() comes after step(); replaced: a parameter is
-replaced; no_step: the optimizer takes no step; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients; slowing: it counts its
-steps in its groups; moved, target, unfrozen: a frozen parameter is changed, or a layer that the optimizer
+replaced; clipped: weights are clipped, also in gradient mode; own_step: the Worker gets no optimizer; no_step:
+the optimizer takes no step; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients;
+slowing: it counts its steps in its groups; moved, target, unfrozen: a frozen parameter is changed, or a layer that the optimizer
 leaves out, or the layer requires gradients; others: the optimizer has another model's parameters; loader: a
 DataLoader's process reports."""
 import os
@@ -78,7 +79,8 @@ def evaluate(part):
         part.add(loss=nn.functional.mse_loss(model(inputs), outputs), samples=len(inputs))
 
 
-with kumo.Worker(None, model, optimizer, train_samples=SAMPLES, validation_samples=VALIDATION) as worker:
+with kumo.Worker(None, model, None if CASE == "own_step" else optimizer, train_samples=SAMPLES,
+                 validation_samples=VALIDATION) as worker:
     for block in worker.blocks(evaluate):
         if CASE == "stop" and block.round == 3 and not pathlib.Path("once").exists():
             pathlib.Path("once").touch()
@@ -102,6 +104,9 @@ with kumo.Worker(None, model, optimizer, train_samples=SAMPLES, validation_sampl
                 block.add(loss=loss, samples=len(part))
             if CASE != "no_step":
                 optimizer.step()
+            if CASE == "clipped":
+                for parameter in model.first.parameters():
+                    parameter.data.clamp_(-0.01, 0.01)
             if CASE == "moved":
                 model.frozen.bias.data.mul_(0.99).add_(0.01)
             if CASE == "target":

@@ -97,6 +97,7 @@ class NumpyTest(JobTest):
             "vector": "add(loss=...) got an array of shape [8]; give its mean over the 8 samples",
             "frozen": "partition 0: tensor frozen has been changed, but is frozen; leave it out of `frozen`",
             "unmoved": "block of round 0, partition 0: no trained weight has changed; change the arrays in place",
+            "clipped": "partition 0: tensor layer.bias has been changed, but in gradient mode the servers step",
             "gone": "the model has the tensors layer.weight, layer.bias, frozen, half, whole, scalar, but had",
             "fork": "forked from the process that opened the Worker",
             "second": "this process has a worker already",
@@ -109,7 +110,7 @@ class NumpyTest(JobTest):
             "closed": "worker-0 ended without having taken part in the job"}
 
         def run(case):
-            job = self.numpy_job()
+            job = self.numpy_job("gradient" if case == "clipped" else "block")
             workers = "2" if case == "samples" else "1"
             return job, job.launch("--workers", workers, "--max-restarts", "0", CASE=case)
         for (case, words), (job, launched) in zip(
@@ -268,6 +269,9 @@ class TorchTest(JobTest):
             "late_zero_grad": (gradient, "call zero_grad() before backward(), not after step()"),
             "replaced": (gradient, "tensor first.bias of the model has been replaced since the Worker was"),
             "no_step": ([], "block of round 0, partition 0: no trained weight has changed; call optimizer.step()"),
+            "clipped": (["sync.warmup_samples = 100", *gradient[1:]],
+                        "partition 0: tensor first.weight has been changed, but in gradient mode the servers step"),
+            "own_step": (gradient, "tensor first.weight has been changed, but in gradient mode the servers step"),
             "others": (gradient, "the optimizer steps 9 parameters that the model does not have"),
             "moved": ([], "partition 0: tensor frozen.bias has been changed, but is frozen: it did not require"),
             "target": (gradient, "partition 0: tensor narrow.weight has been changed, but is frozen: the optim"),
