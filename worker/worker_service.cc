@@ -291,6 +291,7 @@ void WorkerService::Do(const LeaveAction& leave) {
   left_ = true;
   result_ = leave.status;
   handed_over_ = leave.handed_over;
+  job_ended_ = leave.job_ended;
 }
 
 }  // namespace kumo

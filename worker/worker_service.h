@@ -43,6 +43,8 @@ class WorkerService {
   Status Run();
   // Behind Run: whether it left on request, without a loss.
   bool handed_over() const { return handed_over_; }
+  // Behind Run: whether the job has ended for all workers, well or not.
+  bool job_ended() const { return job_ended_; }
 
  private:
   // The result of a computation, to be processed on the loop thread.
@@ -87,6 +89,7 @@ class WorkerService {
   WaitNotice wait_notice_;
   bool left_ = false;
   bool handed_over_ = false;
+  bool job_ended_ = false;
   Status result_;
 
   Tracer tracer_;

@@ -46,9 +46,12 @@ Outcome FailureOf(const ProcessEnd& end, std::string words) {
 Outcome IdleOutcome(const ProcessId& id, const ProcessEnd& end) {
   Outcome outcome;
   outcome.code = static_cast<int>(ExitCode::kBadConfiguration);
-  outcome.words = NameWithHost(id, end) +
-                  " ended without having taken part in the job; does the program of worker.command "
-                  "make a kumo.Worker, and go through its blocks() until the job is complete?";
+  outcome.words =
+      NameWithHost(id, end) +
+      " ended without having taken part in the job; does the program of worker.command "
+      "make a kumo.Worker, go through its blocks() until the job is complete, and catch no error "
+      "of theirs? The log of its output is logs/" +
+      id.Name() + ".stderr of the output folder";
   return outcome;
 }
 
@@ -193,16 +196,16 @@ void Supervisor::BeginToFail(Outcome cause, TimeUs now, Actions* actions) {
 }
 
 // Server 0 reports one of several processes that fail at the same time, not always the one that
-// ended first.
+// ended first. A program that catches the error with which the job ends may end before server 0.
 void Supervisor::PreferServer0sWords() {
   const Process& server = processes_.at(kServer0);
   if (!cause_ || server.state != State::kEnded || CodeOf(server.end) != cause_->code) return;
   for (const auto& [id, process] : processes_) {
-    if (id != kServer0 && process.state == State::kEnded && CodeOf(process.end) == cause_->code &&
-        !process.end.reason.empty() &&
-        server.end.reason.find(process.end.reason) != std::string::npos) {
-      cause_->words = Describe(kServer0, server.end);
-    }
+    if (id == kServer0 || process.state != State::kEnded) continue;
+    const bool is_idle = process.end.ok() && !process.end.took_part;
+    const bool is_reported = CodeOf(process.end) == cause_->code && !process.end.reason.empty() &&
+                             server.end.reason.find(process.end.reason) != std::string::npos;
+    if (is_idle || is_reported) cause_->words = Describe(kServer0, server.end);
   }
 }
 

@@ -44,8 +44,8 @@ std::vector<std::pair<std::string, std::string>> WorkerEnvironment(const Program
 // Idle mark: a file that exists while such a process takes no part in a job that goes on. The
 // environment variable has its path. `kumo launch` creates the file before it starts the process;
 // the worker library removes it when the process becomes a worker, and creates it again if that
-// worker is closed early. Errors are ignored: a file that is missing means that the process took
-// part.
+// worker is closed early, or was ended by an error, unless it was asked to leave. Errors are
+// ignored: a file that is missing means that the process took part.
 inline constexpr char kIdleMark[] = "KUMO_IDLE_MARK";
 void SetIdleMark(const std::string& file);
 void RemoveIdleMark(const std::string& file);

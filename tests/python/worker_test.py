@@ -4,6 +4,7 @@
   tests/python/worker_test.py --bin DIR      DIR: where kumo and the other programs are
 """
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -107,11 +108,13 @@ class NumpyTest(JobTest):
             "share": "partition 0: accuracy is 7 on average, but of a share",
             "best": "checkpoint.best = top1, but it is unknown whether more of top1 is better; declare",
             "idle": "worker-0 ended without having taken part in the job; does the program of worker.command",
-            "closed": "worker-0 ended without having taken part in the job"}
+            "closed": "worker-0 ended without having taken part in the job",
+            # The worker that is refused is the second one to come.
+            "swallowed": " ended without having taken part in the job; does the program of worker.command"}
 
         def run(case):
             job = self.numpy_job("gradient" if case == "clipped" else "block")
-            workers = "2" if case == "samples" else "1"
+            workers = "2" if case in ("samples", "swallowed") else "1"
             return job, job.launch("--workers", workers, "--max-restarts", "0", CASE=case)
         for (case, words), (job, launched) in zip(
                 mistakes.items(), together(*[lambda case=case: run(case) for case in mistakes])):
@@ -119,6 +122,9 @@ class NumpyTest(JobTest):
                 said = launched.stdout + launched.stderr
                 self.assertEqual(launched.returncode, 78, said)
                 self.assertIn(words, said + (job.log("worker-0.stderr") if case == "fork" else ""))
+                if case == "swallowed":
+                    name = re.search(r"logs/(worker-[01].stderr) of the output folder", said)[1]
+                    self.assertRegex(job.log(name), "ended before the job: .*other data: training samples are 20")
         checked = subprocess.run([python_jobs.BIN / "kumo", "check", "job.conf"], cwd=self.numpy_job().folder,
                                  text=True, capture_output=True)
         self.assertRegex(checked.stdout, r"cluster.join_timeout_s +600 seconds +worker.command")

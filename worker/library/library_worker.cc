@@ -205,7 +205,16 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
 }
 
 LibraryWorker::~LibraryWorker() {
-  if (!thread_.joinable()) return;
+  if (thread_.joinable()) EndEarly();
+  // Next has returned the other errors, but the program may have caught them. A departure that was
+  // asked for is none, also if the partitions were not handed over in time.
+  const bool has_left = asked_to_leave_ && (ended_ || service_->handed_over());
+  if (!service_ || service_->job_ended() || has_left) return;
+  LOG_IF(WARNING, ended_) << "the worker has ended before the job: " << run_result_.message();
+  SetIdleMark(idle_mark_);
+}
+
+void LibraryWorker::EndEarly() {
   engine_->Fail(Unavailable("the program ended its worker before the job was done"));
   // Work that fails ends the worker with its own reason: a request then only helps if the session
   // no longer wants that work. A second request, some time after the first, ends a worker that
@@ -223,8 +232,6 @@ LibraryWorker::~LibraryWorker() {
     std::this_thread::sleep_for(kStep);
   }
   thread_.join();
-  const bool has_left = asked_to_leave_ && service_->handed_over();
-  if (!run_result_.ok() && !has_left) SetIdleMark(idle_mark_);
 }
 
 std::optional<CallerWork> LibraryWorker::Next(TimeUs timeout) {

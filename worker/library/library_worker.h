@@ -86,6 +86,8 @@ class LibraryWorker {
 
  private:
   LibraryWorker(Experiment experiment, std::string idle_mark, std::unique_ptr<Logging> logging);
+  // Ends the service, which still runs.
+  void EndEarly();
 
   const Experiment experiment_;
   const std::string idle_mark_;             // a file (common/settings/worker_program.h); "": none

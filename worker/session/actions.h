@@ -87,6 +87,7 @@ struct DropAction {
 struct LeaveAction {
   Status status;
   bool handed_over = false;  // it left on request, and nothing of its work is lost
+  bool job_ended = false;    // done, stopped or failed, for all workers
 };
 
 using WorkerAction =

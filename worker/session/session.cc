@@ -121,10 +121,11 @@ void Session::OnRefused(int server, const wire::Header& header, WorkerStepContex
 void Session::OnReply(const wire::Header& header, WorkerStepContext* context) {
   if (header.has_refusal()) {
     Finish(ErrorFromPeer(header.refusal().code(), "the job failed: " + header.refusal().reason()),
-           context);
+           context, /*handed_over=*/false, /*job_ended=*/true);
   } else if (header.orders().finished()) {
     const bool stopped = header.orders().stopped();
-    Finish(stopped ? Unavailable("the job was stopped and saved") : OkStatus(), context);
+    Finish(stopped ? Unavailable("the job was stopped and saved") : OkStatus(), context,
+           /*handed_over=*/false, /*job_ended=*/true);
   } else if (header.has_orders()) {
     rounds_.OnOrders(header, context);
   }
@@ -284,7 +285,7 @@ void Session::LeaveIfHandedOver(WorkerStepContext* context) {
   }
 }
 
-void Session::Finish(Status status, WorkerStepContext* context, bool handed_over) {
+void Session::Finish(Status status, WorkerStepContext* context, bool handed_over, bool job_ended) {
   if (finished_) return;
   finished_ = true;
   rounds_.Report(context->now, &report_);
@@ -294,7 +295,7 @@ void Session::Finish(Status status, WorkerStepContext* context, bool handed_over
   bye.header.mutable_worker_report()->set_failure(status.message());
   bye.header.mutable_worker_report()->set_failure_code(static_cast<uint32_t>(status.code()));
   context->Send(0, std::move(bye));
-  context->Do(LeaveAction{std::move(status), handed_over});
+  context->Do(LeaveAction{std::move(status), handed_over, job_ended});
 }
 
 // --- Descriptions.

@@ -103,7 +103,8 @@ class Session {
   void Greet(int server, WorkerStepContext* context);
   void SendHeartbeats(WorkerStepContext* context);
   void LeaveIfHandedOver(WorkerStepContext* context);
-  void Finish(Status status, WorkerStepContext* context, bool handed_over = false);
+  void Finish(Status status, WorkerStepContext* context, bool handed_over = false,
+              bool job_ended = false);
 
   PeerName peer_name_;
   std::unique_ptr<const JobShape> shape_;

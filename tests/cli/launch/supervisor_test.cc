@@ -86,6 +86,16 @@ TEST_F(SupervisorTest, AProgramThatEndsWithoutBeingAWorkerEndsTheJob) {
               HasSubstr("worker-1 ended without having taken part in the job"));
 }
 
+TEST_F(SupervisorTest, AProgramThatCatchesTheErrorOfTheJobDoesNotHideIt) {
+  ProcessEnd idle;
+  idle.took_part = false;
+  End(kWorker1, idle);
+  EndAll({kServer0}, Code(78, "loss is nan"));
+  EndAll({kServer1, kWorker0}, Code(75));
+  EXPECT_EQ(supervisor_.outcome().code, 78);
+  EXPECT_THAT(supervisor_.outcome().words, HasSubstr("loss is nan"));
+}
+
 TEST_F(SupervisorTest, AProgramThatIsNoWorkerAfterTheJobIsNoFailure) {
   ProcessEnd idle;
   idle.took_part = false;

@@ -91,7 +91,7 @@ class KumoWorkerTest : public testing::Test {
   void TearDown() override {
     kumo_worker_close(worker_);
     if (!server_.joinable()) return;
-    if (!served_) stops_.Signal();
+    if (!served_ && !stopped_) stops_.Signal();
     server_.join();
   }
 
@@ -111,6 +111,11 @@ class KumoWorkerTest : public testing::Test {
       EXPECT_EQ(status.code(), ends_with_) << status.message();
       served_ = true;
     });
+  }
+
+  void StopServer() {
+    stopped_ = true;
+    stops_.Signal();
   }
 
   kumo_status Open() {
@@ -218,6 +223,7 @@ class KumoWorkerTest : public testing::Test {
   SteadyClock clock_;
   Silent console_;
   Stops stops_;
+  bool stopped_ = false;
   std::atomic<bool> served_{false};
   std::thread server_;
 };
@@ -417,6 +423,47 @@ TEST_F(KumoWorkerTest, TheIdleMarkExistsUnlessItIsAWorkerOrTheJobIsComplete) {
     EXPECT_EQ(Finish(0), KUMO_OK) << kumo_error();
   });
   kumo_worker_close(std::exchange(worker_, nullptr));
+  EXPECT_FALSE(std::filesystem::exists(mark));
+}
+
+TEST_F(KumoWorkerTest, TheIdleMarkExistsAfterAnErrorUnlessTheWorkerOrTheJobWasToEnd) {
+  Set("sync.mode", "gradient");
+  Set("job.epochs", "1000");
+  ends_with_ = StatusCode::kUnavailable;  // it is stopped
+  const std::string mark = scratch_ / "idle";
+  setenv(kIdleMark, mark.c_str(), 1);
+  const auto compute = [&](int kind) {
+    for (const int tensor : {0, 1, 2}) {
+      if (kind == KUMO_WORK_TRAIN) Set(tensor, std::vector<float>(6));
+    }
+    EXPECT_EQ(Finish(0), KUMO_OK) << kumo_error();
+  };
+  const auto ends = [&](auto end) {
+    ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
+    ASSERT_EQ(Next().kind, KUMO_WORK_TRAIN) << kumo_error();
+    end();
+    for (kumo_work work = Next(); next_ == KUMO_OK && work.kind < KUMO_WORK_DONE; work = Next()) {
+      compute(work.kind);
+    }
+    EXPECT_FALSE(std::filesystem::exists(mark));
+    kumo_worker_close(std::exchange(worker_, nullptr));
+  };
+  ends([&] { EXPECT_EQ(kumo_worker_fail(worker_, KUMO_UNAVAILABLE, "no memory"), KUMO_OK); });
+  EXPECT_EQ(next_, KUMO_UNAVAILABLE);
+  EXPECT_TRUE(std::filesystem::exists(mark));
+  ends([&] {
+    EXPECT_EQ(kumo_worker_leave(worker_), KUMO_OK);
+    compute(KUMO_WORK_TRAIN);
+  });
+  EXPECT_EQ(next_, KUMO_OK) << kumo_error();
+  EXPECT_FALSE(std::filesystem::exists(mark));
+  ends([&] {
+    StopServer();
+    compute(KUMO_WORK_TRAIN);
+  });
+  unsetenv(kIdleMark);
+  EXPECT_EQ(next_, KUMO_UNAVAILABLE);
+  EXPECT_THAT(kumo_error(), HasSubstr("the job was stopped and saved"));
   EXPECT_FALSE(std::filesystem::exists(mark));
 }
 
