@@ -39,6 +39,7 @@ OnnxReading ReadConvolutionLike(const OnnxCall& call, int groups, model::Layer l
   settings->set_pad(pad);
   if (dilation != 1) settings->set_dilation(dilation);
   if (groups != 1) settings->set_groups(groups);
+  if (call.IsArray(2)) return InvalidArgument("its bias must be a constant");
   std::vector<ImportTensor> tensors = {{"weight", weight}};
   if (call.IsConstant(2)) {
     tensors.push_back({"bias", call.constant(2)});

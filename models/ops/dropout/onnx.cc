@@ -14,6 +14,7 @@ namespace {
 
 OnnxReading ReadDropout(const OnnxCall& call) {
   if (!call.IsArray(0)) return NotRead();
+  if (call.IsArray(1)) return InvalidArgument("its ratio must be a constant");
   double ratio = call.Float("ratio", 0.5f);
   if (call.IsConstant(1)) ratio = call.constant(1).Scalar().value_or(0);
   if (ratio <= 0) return Read(call.inputs[0]);

@@ -59,6 +59,7 @@ OnnxReading ReadLayerNormalisation(const OnnxCall& call) {
   if (!call.IsArray(0) || !call.IsConstant(1)) return NotRead();
   const auto axis = OnnxCall::SampleAxis(call.Int("axis", -1), call.inputs[0].view.rank());
   if (!axis) return InvalidArgument("axis: it normalises over the batch");
+  if (call.IsArray(2)) return InvalidArgument("its shift must be a constant");
   std::optional<OnnxConstant> shift;
   if (call.IsConstant(2)) shift = call.constant(2);
   return LayerOver(call, call.inputs[0], *axis, call.Float("epsilon", 1e-5f), call.constant(1),

@@ -180,6 +180,9 @@ OnnxReading ReadSlice(const OnnxCall& call) {
   StridedView view = call.inputs[0].view;
   const auto starts = call.IntsOf("starts", 1);
   const auto ends = call.IntsOf("ends", 2);
+  if (call.IsArray(3) || call.IsArray(4)) {
+    return InvalidArgument("axes and steps must be constants");
+  }
   auto axes = call.IntsOf("axes", 3);
   auto steps = call.IntsOf("steps", 4);
   if (!starts || !ends || starts->size() != ends->size()) {
@@ -223,6 +226,7 @@ OnnxReading ReadSplit(const OnnxCall& call) {
   if (!axis) return InvalidArgument("axis: it divides the batch");
   const int64_t extent = view.extents[*axis];
   const int64_t parts = call.node.output_size();
+  if (call.IsArray(1)) return InvalidArgument("split must be a constant");
   auto sizes = call.IntsOf("split", 1);
   if (!sizes) {
     const int64_t each = (extent + parts - 1) / parts;

@@ -248,6 +248,42 @@ TEST(FromOnnx, ANodeWithoutACounterpartIsNamedWithItsOpShapeAndRemedy) {
               HasSubstr("com.microsoft"));
 }
 
+// An optional input that is computed counts, and one of the empty name is left out.
+TEST(FromOnnx, OptionalInputsThatAreComputedAreNotDropped) {
+  const auto model = [](const std::string& node) {
+    return ModelOf(R"(
+        initializer { name: "s" dims: 4 data_type: 1 float_data: [1, 2, 3, 4] }
+        initializer { name: "k" dims: [2, 2, 1, 1] data_type: 1 float_data: [1, 2, 3, 4] }
+        initializer { name: "zero" dims: 1 data_type: 7 int64_data: 0 }
+        initializer { name: "one" dims: 1 data_type: 7 int64_data: 1 }
+        initializer { name: "whole" dims: 1 data_type: 7 int64_data: 9 }
+        node { op_type: "Relu" input: "x" output: "c" }
+        node { name: "n" output: "a" )" +
+                   node + " }" + std::string(kHead));
+  };
+  const std::pair<const char*, const char*> cases[] = {
+      {R"(op_type: "LayerNormalization" input: ["x", "s", "c"])", "its shift must be a constant"},
+      {R"(op_type: "Conv" input: ["x", "k", "c"])", "its bias must be a constant"},
+      {R"(op_type: "ConvTranspose" input: ["x", "k", "c"])", "its bias must be a constant"},
+      {R"(op_type: "Dropout" input: ["x", "c"])", "its ratio must be a constant"},
+      {R"(op_type: "Slice" input: ["x", "zero", "one", "c"])", "must be constants"},
+      {R"(op_type: "Slice" input: ["x", "zero", "one", "one", "c"])", "must be constants"},
+      {R"(op_type: "Split" input: ["x", "c"] attribute { name: "axis" type: INT i: 1 })",
+       "split must be a constant"}};
+  for (const auto& [node, words] : cases) {
+    EXPECT_THAT(RefusalOf(model(node)), testing::AllOf(HasSubstr("node n "), HasSubstr(words)))
+        << node;
+  }
+  for (const char* const node :
+       {R"(op_type: "LayerNormalization" input: ["x", "s", ""])",
+        R"(op_type: "Conv" input: ["x", "k", ""])", R"(op_type: "Dropout" input: ["x", ""])",
+        R"(op_type: "Slice" input: ["x", "zero", "whole", "one", ""])",
+        R"(op_type: "Split" input: ["x", ""]
+                                    attribute { name: "axis" type: INT i: 1 })"}) {
+    EXPECT_EQ(RefusalOf(model(node)), "") << node;
+  }
+}
+
 // Outputs "y" and "z" are parts of a layer's five outputs: of two and three, or both of the first
 // two.
 onnx::ModelProto ModelOfParts(bool different) {
