@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from typing import Any
 
@@ -130,10 +129,6 @@ class Arrays:
 
     def how_to_change(self, name: str) -> str:
         return HOW_TO_CHANGE
-
-    def seed(self, seed: int) -> None:
-        random.seed(seed)
-        np.random.seed(seed % 2**32)
 
     def begin_block(self, read_state, steps_before: int, servers_step: bool = False) -> None:
         for name, first in self._first_gradients.items():

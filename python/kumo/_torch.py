@@ -5,7 +5,6 @@ import contextlib
 import copy
 import functools
 import inspect
-import random
 import types
 
 import numpy as np
@@ -204,11 +203,6 @@ class TorchModel:
             own, expected = own.float(), expected.float()
         return torch.equal(own, expected) or bool(
             ((own == expected) | ((own != own) & (expected != expected))).all())  # NaN too
-
-    def seed(self, seed: int) -> None:
-        random.seed(seed)
-        np.random.seed(seed % 2**32)
-        torch.manual_seed(seed % 2**63)
 
     def begin_block(self, read_state, steps_before: int, servers_step: bool = False) -> None:
         """read_state: None if the optimizer starts with its first state; else reads array i of a tensor.

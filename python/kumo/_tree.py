@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections.abc import Collection
 from typing import Any
 
@@ -222,10 +221,6 @@ class TreeModel:
         """An array of these numbers, of the leaf's type and place."""
         array = self._jax.numpy.array(numbers, dtype=leaf.dtype)  # a copy, which may be donated
         return self._jax.device_put(array, leaf.sharding) if hasattr(leaf, "sharding") else array
-
-    def seed(self, seed: int) -> None:
-        random.seed(seed)
-        np.random.seed(seed % 2**32)
 
     def begin_block(self, read_state, steps_before: int, servers_step: bool = False) -> None:
         self._tree.gradients = None

@@ -6,6 +6,7 @@ import ctypes
 import multiprocessing
 import operator
 import os
+import random
 import signal
 import sys
 import threading
@@ -509,7 +510,7 @@ class Worker:
         self._model.begin_block(read_state if carries else None, work.steps_before,
                                 servers_step=not work.steps)
         if self._seeds:
-            self._model.seed(work.seed)
+            _seed(work.seed)
 
     def _end(self, block: Block, work: c.Work) -> None:
         self._model.end_training()
@@ -570,7 +571,7 @@ class Worker:
         self._current = part
         self._load()
         if self._seeds:
-            self._model.seed(part._work.seed)
+            _seed(part._work.seed)
         with self._model.evaluating():
             evaluate(part)
         part._finish(part._sums())
@@ -629,6 +630,14 @@ def _whole(name: str, number: Any) -> int:
         return operator.index(number)
     except TypeError:
         raise KumoError(f"{name} = {number!r}: must be a whole number, the size of the data set") from None
+
+
+def _seed(seed: int) -> None:
+    """Programs with models of numpy or JAX may draw by torch too. One that has not imported it does not."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(seed % 2**63)
 
 
 def _copied(mean: Any) -> Any:

@@ -1,6 +1,7 @@
 """What a Worker does to a torch module and its optimizer, without a job; worker_test.py runs it."""
 import os
 import pathlib
+import random
 import types
 import unittest
 import warnings
@@ -13,6 +14,7 @@ from torch import nn
 
 from kumo import KumoError, _library as c
 from kumo._torch import TorchModel, filled_in
+from kumo._worker import _adapted
 
 
 class Net(nn.Module):
@@ -447,6 +449,21 @@ class Metrics(unittest.TestCase):
             work.add(loss=torch.tensor(value, dtype=torch.float64), samples=8)
         self.assertEqual([type(mean) for mean, _ in work._means["loss"]], [float] * 3)
         self.assertEqual(worker._total(work._means["loss"]), sum(value * 8 for value in values))
+
+
+class Seeds(unittest.TestCase):
+    def test_torch_is_seeded_for_each_kind_of_model(self):
+        """A program may draw by torch for a model of arrays."""
+        def drawn(model, seed):
+            worker = object.__new__(kumo.Worker)
+            worker._model, worker._seeds, worker._states = _adapted(model, None), True, 0
+            worker._load = worker._note_rounding = lambda: None
+            worker._begin(None, c.Work(steps=1, restarts=1, seed=seed))
+            return torch.rand(1).item(), np.random.rand(), random.random()
+        for model in (nn.Linear(3, 2), kumo.ArrayModel({"w": np.ones(3)})):
+            one, two, again = drawn(model, 2**63 + 7), drawn(model, 2**33), drawn(model, 2**63 + 7)
+            self.assertEqual(one, again)
+            self.assertTrue(all(a != b for a, b in zip(one, two)), (one, two))
 
 
 class Modules(unittest.TestCase):
