@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ class ArrayModel:
     that it has given by arrays of the same shape and type.
 
     weights: float arrays of any shape, by name, in the same order in every worker. They, and all other
-      arrays, must be writeable.
+      arrays, must be writeable, and have memory of their own.
     gradients: of the trained ones, likewise, for rounds whose block has `mode == "gradients"`; the
       program writes the mean gradient over the block's samples into them. They are made if they are not
       given, and are zero at the start of such a block.
@@ -57,6 +57,20 @@ class ArrayModel:
                     raise c.KumoError(f"the {what} of {name} is missing, or has another shape than the "
                                       f"tensor, {np.shape(self.weights[name])}")
                 _check_writeable(f"the {what} of {name}", arrays[name])
+        self._check_shared()
+
+    def _check_shared(self) -> None:
+        """An array that has two names would be cleared, loaded and stepped by both. Frozen ones may: they do not
+        change. The averages of statistics are equal."""
+        arrays = [(f"tensor {name}", array, name in self._trained) for name, array in self.weights.items()]
+        for what, named in [("gradient", self.gradients), *(("state", state) for state in self.states)]:
+            arrays += [(f"the {what} of {name}", named[name], True) for name in self._trained]
+        arrays = [one for one in arrays if one[1].size > 0]
+        for first, second in overlapping([_range_of(array) for _, array, _ in arrays]):
+            (one, a, changes), (other, b, changes_too) = arrays[first], arrays[second]
+            if (changes or changes_too) and _share_memory(a, b):
+                raise c.KumoError(f"{other} shares memory with {one}; give one of them a copy (array.copy()), or to "
+                                  "share a weight, name it once")
 
 
 class Arrays:
@@ -165,6 +179,31 @@ class Arrays:
 # Why a frozen tensor must not change, and what to do.
 HOW_TO_CHANGE = ("is frozen; leave it out of `frozen` to train it, or name it in `statistics` to have it averaged "
                  "over the partitions")
+
+
+def overlapping(ranges: Sequence[tuple[Any, Any]]) -> Iterator[tuple[int, int]]:
+    """Pairs of places, the smaller one first, of ranges [begin, end) that overlap. None is empty."""
+    reached: list[int] = []
+    for place in sorted(range(len(ranges)), key=lambda place: ranges[place]):
+        reached = [one for one in reached if ranges[one][1] > ranges[place][0]]
+        for one in reached:
+            yield min(one, place), max(one, place)
+        reached.append(place)
+
+
+def _range_of(array: np.ndarray) -> tuple[int, int]:
+    """The addresses between which an array's elements lie."""
+    ways = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides)]
+    begin = array.ctypes.data + sum(way for way in ways if way < 0)
+    return begin, begin + sum(map(abs, ways)) + array.itemsize
+
+
+def _share_memory(a: np.ndarray, b: np.ndarray) -> bool:
+    """Slices of one array may lie between each other's elements, which in rare cases takes too long to find out."""
+    try:
+        return np.shares_memory(a, b, max_work=100_000)
+    except RuntimeError:
+        return False
 
 
 def _load(array: np.ndarray, read) -> None:

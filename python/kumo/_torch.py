@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from . import _library as c
+from ._arrays import overlapping
 
 
 class TorchModel:
@@ -52,6 +53,7 @@ class TorchModel:
         if not any(kind in (c.WEIGHTS, c.UNDECAYED) for kind in self._kinds.values()):
             raise c.KumoError("the model has no parameter that requires a gradient" + (
                 "" if optimizer is None else " and that the optimizer steps"))
+        self._check_shared()
         self._states = _states_of(optimizer)
         # Some optimizers fill their state when they are made, and cannot step without it.
         self._first_state = {} if optimizer is None else {
@@ -61,6 +63,21 @@ class TorchModel:
         self._stepped_entries: set[tuple[int, str]] = set()  # groups and keys that optimizer.step() changes
         if optimizer is not None:
             self._wrap_step()
+
+    def _check_shared(self) -> None:
+        """Each of different tensors with the same memory would have a gradient of its own, or an average."""
+        names = [name for name, tensor in self._tensors.items() if _range_of(tensor) is not None]
+        for first, second in overlapping([_range_of(self._tensors[name]) for name in names]):
+            one, other = names[first], names[second]
+            if not any(self._kinds[name] in (c.WEIGHTS, c.UNDECAYED) for name in (one, other)):
+                continue
+            a, b = self._tensors[one], self._tensors[other]
+            is_parameter = isinstance(b, torch.nn.Parameter)
+            is_shared = is_parameter and a.shape == b.shape and a.data_ptr() == b.data_ptr()
+            remedy = (f"share the parameter itself: {other} = {one}" if is_shared else
+                      "give one of them a copy (tensor.clone())")
+            raise c.KumoError(f"{'parameter' if is_parameter else 'buffer'} {other} shares memory with {one}, but is "
+                              f"another tensor, so that changes of one of them would be lost; {remedy}")
 
     def _wrap_step(self) -> None:
         """Makes optimizer.step() leave weights and gradients alone in blocks that the servers step, and in
@@ -326,6 +343,23 @@ def _tensors_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
         if name in stored and buffer.is_floating_point():
             tensors[_plain(name)] = buffer
     return {name: tensor for name, tensor in tensors.items() if tensor.numel() > 0}
+
+
+def _range_of(tensor: torch.Tensor) -> tuple[tuple[str, int], tuple[str, int]] | None:
+    """The addresses between which a tensor lies, with its device. Of a tensor whose elements have gaps between them,
+    its first element's; None if the addresses are unknown."""
+    if tensor.layout != torch.strided:
+        return None
+    try:
+        begin = tensor.data_ptr()
+    except RuntimeError:
+        return None
+    if begin == 0:  # such as a tensor of the device meta
+        return None
+    reached = 1 + sum((extent - 1) * stride for extent, stride in zip(tensor.shape, tensor.stride()))
+    elements = reached if reached == tensor.numel() else 1
+    device = str(tensor.device)
+    return (device, begin), (device, begin + elements * tensor.element_size())
 
 
 _COMPILED = "_orig_mod"  # the module inside one that torch.compile has made

@@ -105,6 +105,28 @@ class ArrayModels(unittest.TestCase):
             Arrays(model).load("w", lambda address: None)
 
 
+    def test_arrays_that_share_memory_are_refused(self):
+        whole = np.zeros((4, 6), np.float32)
+        other, apart = np.zeros((4, 6), np.float32), np.zeros(3, np.float32)
+        for make, words in (
+                (lambda: kumo.ArrayModel({"a": whole, "b": whole}), "tensor b shares memory with tensor a"),
+                (lambda: kumo.ArrayModel({"a": whole, "c": apart, "b": whole[2:].T}, frozen=["a"]),
+                 "tensor b shares memory with tensor a"),
+                (lambda: kumo.ArrayModel({"a": whole[:, 1::2], "b": whole[1::3]}),
+                 "tensor b shares memory with tensor a"),
+                (lambda: kumo.ArrayModel({"a": whole, "c": apart}, {"a": other, "c": other[0, :3]}),
+                 "the gradient of c shares memory with the gradient of a"),
+                (lambda: kumo.ArrayModel({"a": whole}, {"a": whole}), "the gradient of a shares memory with tensor a"),
+                (lambda: kumo.ArrayModel({"a": whole}, states=[{"a": other}, {"a": other}]),
+                 "the state of a shares memory with the state of a")):
+            with self.assertRaisesRegex(kumo.KumoError, f"{words}.*give one of them a copy"):
+                make()
+        with self.assertRaisesRegex(kumo.KumoError, "tensor b shares memory with tensor a"):
+            _adapted({"a": whole, "b": whole}, None)
+        empty = np.zeros((0, 6), np.float32)
+        kumo.ArrayModel({"a": whole[:2], "b": whole[2:, ::2], "c": whole[2:, 1::2], "d": empty, "e": empty})
+        kumo.ArrayModel({"a": whole, "b": whole, "c": apart}, frozen=["a", "b"])
+
     def test_a_dict_names_the_model_that_takes_gradients(self):
         self.assertIn("give a kumo.ArrayModel", _adapted({"w": np.ones(3)}, None).how_to_give_gradients)
 

@@ -5,9 +5,9 @@ accumulated over two parts of a minibatch, and AdamW.
 CASE: as in own_model.py: stop; late_zero_grad: zero_grad() comes after step(); replaced: a parameter is
 replaced; clipped: weights are clipped, also in gradient mode; own_step: the Worker gets no optimizer; no_step:
 the optimizer takes no step; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients;
-slowing: it counts its steps in its groups; moved, target, unfrozen: a frozen parameter is changed, or a layer that the optimizer
-leaves out, or the layer requires gradients; others: the optimizer has another model's parameters; loader: a
-DataLoader's process reports."""
+slowing: it counts its steps in its groups; moved, target, unfrozen: a frozen parameter is changed, or a layer
+that the optimizer leaves out, or the layer requires gradients; others: the optimizer has another model's
+parameters; loader: a DataLoader's process reports."""
 import os
 import pathlib
 import signal

@@ -519,6 +519,36 @@ class Modules(unittest.TestCase):
         with self.assertRaisesRegex(KumoError, "wave is of torch.int64.*register_buffer"):
             TorchModel(module, None)
 
+    def test_different_parameters_that_share_memory_are_refused(self):
+        def coder():
+            return nn.ModuleDict({"encoder": nn.Linear(3, 3), "decoder": nn.Linear(3, 3)})
+        module = coder()
+        module["decoder"].weight.data = module["encoder"].weight.data
+        with self.assertRaisesRegex(KumoError, "parameter decoder.weight shares memory with encoder.weight.*; share "
+                                               "the parameter itself: decoder.weight = encoder.weight$"):
+            TorchModel(module, None)
+        module["decoder"].weight = module["encoder"].weight
+        TorchModel(module, None)
+        module["decoder"].register_buffer("old", module["encoder"].weight.data)
+        with self.assertRaisesRegex(KumoError, r"buffer decoder.old shares memory with encoder.weight.*clone\(\)"):
+            TorchModel(module, None)
+        # Parts of one array that do not overlap, in any order of their elements.
+        module, flat = coder(), torch.zeros(4, 3)
+        module["encoder"].weight.data, module["decoder"].weight.data = flat[1:].t(), module["encoder"].weight.data
+        module["encoder"].bias.data = flat[0]
+        TorchModel(module, None)
+        module["encoder"].bias.data = flat[3]
+        with self.assertRaisesRegex(KumoError, r"encoder.bias shares memory with encoder.weight.*clone\(\)"):
+            TorchModel(module, None)
+        module["encoder"].weight.data, module["encoder"].bias.data = flat.t()[:, :3], flat.t()[:, 3]
+        TorchModel(module, None)
+        # What never changes may be shared.
+        module = coder()
+        module["decoder"].weight.data = module["encoder"].weight.data
+        module["decoder"].weight.requires_grad_(False)
+        module["encoder"].weight.requires_grad_(False)
+        TorchModel(module, None)
+
     def test_the_first_change_of_a_model_is_named(self):
         module = Net()
         model = TorchModel(module, None)
