@@ -34,6 +34,10 @@ class ArrayModel:
                  gradients: Mapping[str, np.ndarray] | None = None, *,
                  states: Sequence[Mapping[str, np.ndarray]] = (), undecayed: Collection[str] = (),
                  statistics: Collection[str] = (), frozen: Collection[str] = ()):
+        for what, names in (("undecayed", undecayed), ("statistics", statistics), ("frozen", frozen)):
+            c.check_list(what, names)
+        if isinstance(states, Mapping):
+            raise c.KumoError(f"states is a {type(states).__name__}: give a list of them, states=[...]")
         self.weights = _changeable(weights)
         self.states = [_changeable(state) for state in states]
         for name, array in self.weights.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+from typing import Any
 
 OK, UNAVAILABLE, ABORTED, FAILED_PRECONDITION = 0, 4, 5, 2
 WORK_NONE, WORK_TRAIN, WORK_EVALUATE, WORK_DONE, WORK_LEFT = range(5)
@@ -24,6 +25,12 @@ class KumoError(RuntimeError):
     def __init__(self, text: str, exit_code: int = 78):
         super().__init__(text)
         self.exit_code = exit_code
+
+
+def check_list(name: str, value: Any) -> None:
+    """An argument that is one word would be read letter by letter."""
+    if isinstance(value, (str, bytes)):
+        raise KumoError(f"{name} = {value!r}: give a list, {name}=[{value!r}]")
 
 
 def cannot_carry(obstacle: str) -> KumoError:

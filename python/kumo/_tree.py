@@ -36,6 +36,8 @@ class Tree:
 
     def __init__(self, weights: Any, state: Any = None, *, undecayed: Collection[str] = (),
                  statistics: Collection[str] = (), frozen: Collection[str] = ()):
+        for what, names in (("undecayed", undecayed), ("statistics", statistics), ("frozen", frozen)):
+            c.check_list(what, names)
         self.weights, self.state, self.gradients = weights, state, None
         self._kinds_of = {c.STATISTICS: statistics, c.FROZEN: frozen, c.UNDECAYED: undecayed}
 

@@ -43,8 +43,9 @@ class Metric:
 
 
 def _declared(metrics: Sequence[str | Metric]) -> list[Metric]:
-    if isinstance(metrics, (str, Metric)):
+    if isinstance(metrics, Metric):
         raise KumoError(f"metrics = {metrics!r}: give a list, metrics=[{metrics!r}]")
+    c.check_list("metrics", metrics)
     return [metric if isinstance(metric, Metric) else _of_name(metric) for metric in metrics]
 
 
@@ -229,6 +230,7 @@ class Worker:
         if os.environ.get("KUMO_WORKER_NAME"):
             _report_exceptions()
         declared = _declared(metrics)
+        c.check_list("settings", settings)
         self._model = _adapted(model, optimizer)
         self._seeds = seed
         self._validates = validation_samples > 0

@@ -191,6 +191,16 @@ class Metrics(unittest.TestCase):
         with self.assertRaisesRegex(kumo.KumoError, r"metrics=\['loss'\]"):
             kumo.Worker("job.conf", {"w": np.ones(3)}, train_samples=1, metrics="loss")
 
+    def test_one_word_is_no_list_of_words(self):
+        weights = {"w": np.ones(3, np.float32)}
+        with self.assertRaisesRegex(kumo.KumoError, r"^settings = 'job.seed=1': give a list, settings=\['job.seed=1'\]"):
+            kumo.Worker("job.conf", weights, train_samples=1, settings="job.seed=1")
+        for what in ("undecayed", "statistics", "frozen"):
+            for make in (kumo.ArrayModel, kumo.Tree):
+                with self.assertRaisesRegex(kumo.KumoError, rf"^{what} = 'w': give a list, {what}=\['w'\]"):
+                    make(weights, **{what: "w"})
+        with self.assertRaisesRegex(kumo.KumoError, r"^states is a dict: give a list of them, states=\[\.\.\.\]"):
+            kumo.ArrayModel(weights, states={"w": np.ones(3, np.float32)})
 
     def test_a_bad_loss_is_found_in_its_minibatch(self):
         work = work_of(8)
