@@ -38,7 +38,8 @@ class Tree:
                  statistics: Collection[str] = (), frozen: Collection[str] = ()):
         for what, names in (("undecayed", undecayed), ("statistics", statistics), ("frozen", frozen)):
             c.check_list(what, names)
-        self.weights, self.state, self.gradients = weights, state, None
+        self.weights, self.state = weights, state
+        self.gradients: Any = None
         self._kinds_of = {c.STATISTICS: statistics, c.FROZEN: frozen, c.UNDECAYED: undecayed}
 
 
