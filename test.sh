@@ -165,7 +165,8 @@ sanitize() {  # PRESET TESTS-LEFT-OUT...
   KUMO_SIM_SEEDS=60 GTEST_FILTER="-$(printf '*%s*:' "${@:2}")" kumo_test "$1"
 }
 sanitize asan PlantedBug EveryRareWay
-sanitize tsan PlantedBug EveryRareWay DamagedBytes PowerCut MutatedFrames IsAlignedAndZero
+sanitize tsan PlantedBug EveryRareWay DamagedBytes ChangedBytes CutOffAtEveryByte MutatedFrames PowerCut IsAlignedAndZero \
+  TrivialNorNoise EquallyFrequent WhatRoundingAdds GradientsAreThoseOfTheLoss EveryLossHas
 
 echo "== each source alone"
 cmake/compile_alone.py build/release "${rooms[@]}"
