@@ -18,12 +18,12 @@ T NumberAt(std::span<const std::byte> field, int64_t at) {
   return number;
 }
 
-inline bool HasObjects(const Fields& fields) { return FindField(fields, kBoxesField) >= 0; }
+inline bool HasObjects(const Fields& fields) { return FindObjectFields(fields).boxes >= 0; }
 
 // A list for each sample: [class, left, top, right, bottom] of each object. Requires
 // HasObjects(fields).
 inline void WriteObjects(const Fields& fields, const Minibatch& batch, std::ostream& json) {
-  const int boxes = FindField(fields, kBoxesField), classes = FindField(fields, kClassesField);
+  const auto [boxes, classes, difficult] = FindObjectFields(fields);
   const int64_t room = fields[boxes].extents[0];
   json << "[";
   for (int64_t n = 0; n < batch.size; ++n) {

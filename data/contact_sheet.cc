@@ -35,9 +35,7 @@ struct DrawnFields {
   int image = -1;
   int label = -1;  // gives the row
   int mask = -1;
-  int boxes = -1;
-  int classes = -1;
-  int difficult = -1;
+  ObjectFields objects;
 };
 
 DrawnFields FieldsToDraw(const Fields& fields, const Fields& read, int classes) {
@@ -50,13 +48,7 @@ DrawnFields FieldsToDraw(const Fields& fields, const Fields& read, int classes) 
   drawn.label = of_class ? label : -1;
   const MovedFields moved(fields);
   drawn.mask = moved.masks.empty() ? -1 : moved.masks[0];
-  drawn.boxes = moved.boxes;
-  const auto list = [&](const char* name, NumberType type) {
-    const int f = FindField(fields, name);
-    return f >= 0 && fields[f].list && fields[f].type == type ? f : -1;
-  };
-  drawn.classes = list(kClassesField, NumberType::kInt32);
-  drawn.difficult = list(kDifficultField, NumberType::kUint8);
+  drawn.objects = FindObjectFields(fields);
   return drawn;
 }
 
@@ -64,7 +56,7 @@ Grid GridFor(const Dataset& dataset, std::vector<int64_t> extents, const DrawnFi
              int columns) {
   Grid grid;
   const int64_t side = std::max(extents[1], extents[2]);
-  const int64_t large = drawn.boxes >= 0 ? kLargeSideWithObjects : kLargeSide;
+  const int64_t large = drawn.objects.boxes >= 0 ? kLargeSideWithObjects : kLargeSide;
   for (int64_t* extent : {&extents[1], &extents[2]}) {
     if (side > large) *extent = std::max<int64_t>(1, *extent * large / side);
   }
@@ -106,9 +98,9 @@ std::string NameOfClass(const Dataset& dataset, int32_t number) {
 // A frame for each object, a thin one if it is difficult, and the names of their classes.
 void PasteObjects(const Dataset& dataset, const DrawnFields& drawn, const Sample& sample,
                   const Rectangle& place, ContactSheet* sheet) {
-  std::vector<Box> boxes(sample.extents(drawn.boxes)[0]);
+  std::vector<Box> boxes(sample.extents(drawn.objects.boxes)[0]);
   if (boxes.empty()) return;
-  std::memcpy(boxes.data(), sample.field(drawn.boxes).data(), boxes.size() * sizeof(Box));
+  std::memcpy(boxes.data(), sample.field(drawn.objects.boxes).data(), boxes.size() * sizeof(Box));
   const std::span<const int64_t> extents = sample.extents(drawn.image);
   GeometricMap map;
   map.from = {0, 0, extents[1], extents[2]};
@@ -116,10 +108,12 @@ void PasteObjects(const Dataset& dataset, const DrawnFields& drawn, const Sample
   const Canvas canvas = {sheet->height, sheet->width, sheet->pixels};
   for (size_t i = 0; i < boxes.size(); ++i) {
     int32_t number = 0;
-    if (drawn.classes >= 0) {
-      std::memcpy(&number, sample.field(drawn.classes).data() + i * sizeof number, sizeof number);
+    if (drawn.objects.classes >= 0) {
+      std::memcpy(&number, sample.field(drawn.objects.classes).data() + i * sizeof number,
+                  sizeof number);
     }
-    const bool difficult = drawn.difficult >= 0 && sample.field(drawn.difficult)[i] != std::byte{0};
+    const bool difficult =
+        drawn.objects.difficult >= 0 && sample.field(drawn.objects.difficult)[i] != std::byte{0};
     Box box = MovedBox(map, boxes[i]);
     box.left += static_cast<float>(place.left);
     box.right += static_cast<float>(place.left);
@@ -127,7 +121,7 @@ void PasteObjects(const Dataset& dataset, const DrawnFields& drawn, const Sample
     box.bottom += static_cast<float>(place.top);
     const Colour colour = ColourOfClass(std::max(0, number));
     DrawBox(canvas, box, colour, difficult ? 1 : 2);
-    if (drawn.classes >= 0) {
+    if (drawn.objects.classes >= 0) {
       DrawLabel(canvas, static_cast<int64_t>(box.top), static_cast<int64_t>(box.left),
                 NameOfClass(dataset, number), colour);
     }
@@ -177,7 +171,7 @@ Result<ContactSheet> DrawContactSheet(const Datasets& sets, uint64_t seed, int c
       MoveMask(map, {extents[1], extents[2]}, sample.pixels(drawn.mask), mask);
       DrawMask({sheet.height, sheet.width, sheet.pixels}, place, mask);
     }
-    if (drawn.boxes >= 0) PasteObjects(dataset, drawn, sample, place, &sheet);
+    if (drawn.objects.boxes >= 0) PasteObjects(dataset, drawn, sample, place, &sheet);
     --missing;
   }
   return sheet;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -122,6 +123,13 @@ int FindMask(const Fields& fields) {
   return found == fields.end() ? -1 : static_cast<int>(found - fields.begin());
 }
 
+// The lists of the objects, if a sample has all of them and a picture.
+std::optional<ObjectFields> CountedObjects(const Fields& fields) {
+  const ObjectFields found = FindObjectFields(fields);
+  const bool all = found.boxes >= 0 && found.classes >= 0 && found.difficult >= 0;
+  return all && FindPicture(fields) >= 0 ? std::optional(found) : std::nullopt;
+}
+
 // One pass over a data set by several threads.
 class Pass {
  public:
@@ -131,9 +139,7 @@ class Pass {
         image_(FindPicture(dataset.fields())),
         label_(FindLabels(dataset.fields())),
         mask_(FindMask(dataset.fields())),
-        boxes_(FindField(dataset.fields(), kBoxesField)),
-        classes_(FindField(dataset.fields(), kClassesField)),
-        difficult_(FindField(dataset.fields(), kDifficultField)),
+        objects_(CountedObjects(dataset.fields())),
         bytes_(image_ >= 0 && dataset.fields()[image_].type == NumberType::kUint8) {
     if (bytes_) hashes_.resize(dataset.size());
   }
@@ -153,7 +159,7 @@ class Pass {
     for (const Tally& tally : tallies) sum.Add(tally);
     DataSummary summary;
     summary.of_class = std::move(sum.of_class);
-    if (boxes_ >= 0) summary.objects = sum.objects;
+    if (objects_) summary.objects = sum.objects;
     summary.counts_pixels = CountsPixels();
     Finish(sum.channels, &summary.mean, &summary.deviation);
     Finish(sum.labels, &summary.label_mean, &summary.label_deviation);
@@ -174,7 +180,7 @@ class Pass {
     return label_ >= 0 && dataset_.fields()[label_].type == NumberType::kFloat32;
   }
   // Masks have the only classes.
-  bool CountsPixels() const { return mask_ >= 0 && boxes_ < 0 && (label_ < 0 || Numbers()); }
+  bool CountsPixels() const { return mask_ >= 0 && !objects_ && (label_ < 0 || Numbers()); }
 
   void Read(Tally* tally) {
     Sample sample(dataset_.fields());
@@ -204,9 +210,10 @@ class Pass {
   }
 
   void Count(const Sample& sample, int64_t index, Tally* tally) {
-    if (boxes_ >= 0) {
-      CountLabels(sample.field(classes_), &tally->of_class);
-      tally->objects.Add(sample.extents(image_), sample.field(boxes_), sample.field(difficult_));
+    if (objects_) {
+      CountLabels(sample.field(objects_->classes), &tally->of_class);
+      tally->objects.Add(sample.extents(image_), sample.field(objects_->boxes),
+                         sample.field(objects_->difficult));
     } else if (Numbers()) {
       Add<float>(sample.field(label_), tally->labels);
     } else if (label_ >= 0) {
@@ -228,7 +235,8 @@ class Pass {
 
   const Dataset& dataset_;
   const SummaryOptions& options_;
-  const int image_, label_, mask_, boxes_, classes_, difficult_;
+  const int image_, label_, mask_;
+  const std::optional<ObjectFields> objects_;
   const bool bytes_;
   std::vector<uint64_t> hashes_;  // each written by one thread
   std::atomic<int64_t> next_ = 0;
@@ -272,11 +280,8 @@ void ObjectFigures::Add(const ObjectFigures& other) {
 }
 
 Result<DataSummary> Summarise(const Dataset& dataset, const SummaryOptions& options) {
-  const auto has = [&](const char* name) { return FindField(dataset.fields(), name) >= 0; };
-  const bool objects = has(kImageField) && has(kBoxesField) && has(kClassesField);
   const Fields& fields = dataset.fields();
-  if (FindLabels(fields) < 0 && FindMask(fields) < 0 && !(objects && has(kDifficultField)) &&
-      FindPicture(fields) < 0) {
+  if (FindLabels(fields) < 0 && FindMask(fields) < 0 && FindPicture(fields) < 0) {
     return FailedPrecondition(dataset.name() + ": its samples have no labels");
   }
   return Pass(dataset, options).Run();

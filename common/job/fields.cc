@@ -45,6 +45,20 @@ int FindField(const Fields& fields, std::string_view name) {
   return found == fields.end() ? -1 : static_cast<int>(found - fields.begin());
 }
 
+ObjectFields FindObjectFields(const Fields& fields) {
+  ObjectFields found;
+  const auto boxes = std::ranges::find(fields, FieldKind::kBoxes, &Field::kind);
+  if (boxes == fields.end()) return found;
+  const auto list = [&](std::string_view name, NumberType type) {
+    const int f = FindField(fields, name);
+    return f >= 0 && fields[f].list && fields[f].type == type ? f : -1;
+  };
+  found.boxes = static_cast<int>(boxes - fields.begin());
+  found.classes = list(kClassesField, NumberType::kInt32);
+  found.difficult = list(kDifficultField, NumberType::kUint8);
+  return found;
+}
+
 int64_t BytesOf(const Fields& fields) {
   int64_t bytes = 0;
   for (const Field& field : fields) bytes += field.bytes();

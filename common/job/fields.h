@@ -58,6 +58,14 @@ using Fields = std::vector<Field>;
 std::string ExtentsText(std::span<const int64_t> extents);
 // Index of the field of that name; -1 if there is none.
 int FindField(const Fields& fields, std::string_view name);
+// Indices of the lists of a sample's objects; -1: none. Fields of other kinds or types may have
+// their names, as columns of a table do.
+struct ObjectFields {
+  int boxes = -1;      // FieldKind::kBoxes; if there are none, the others are -1, too
+  int classes = -1;    // a list of int32
+  int difficult = -1;  // a list of bytes
+};
+ObjectFields FindObjectFields(const Fields& fields);
 // Bytes of one sample.
 int64_t BytesOf(const Fields& fields);
 

@@ -34,8 +34,9 @@ class DropDifficult : public Transform {
 
 Result<std::unique_ptr<const Transform>> MakeDropDifficult(const TransformRequest& request) {
   std::unique_ptr<const Transform> transform;
-  const int difficult = FindField(request.fields, kDifficultField);
-  if (request.training && !request.data.train_difficult && difficult >= 0) {
+  const int difficult = FindObjectFields(request.fields).difficult;
+  if (request.training && !request.data.train_difficult && difficult >= 0 &&
+      FindPicture(request.fields) >= 0) {
     transform = std::make_unique<DropDifficult>(MovedFields(request.fields).lists, difficult);
   }
   return transform;

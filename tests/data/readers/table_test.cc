@@ -140,6 +140,24 @@ TEST_F(TableTest, RowsOfNumbersAndClassesNeedNoPicture) {
   EXPECT_EQ(Opened()->fields().front().extents, std::vector<int64_t>{2});
 }
 
+// Only lists belong to objects in pictures.
+TEST_F(TableTest, ColumnsNamedAsTheListsOfObjectsAreNumbers) {
+  Write("image,boxes,classes,difficult,label\np/0.png,1,2,3,0\np/1.png,4,5,6,2\n");
+  for (const char* columns :
+       {"", "image:picture,boxes:numbers,label:class",
+        "features:numbers:boxes+difficult,boxes:numbers,classes:numbers,label:class",
+        "features:numbers:boxes,boxes:class:label,classes:class:label,difficult:numbers,"
+        "label:class"}) {
+    request_.columns = columns;
+    const auto set = Opened();
+    ASSERT_NE(set, nullptr);
+    const auto summary = Summarise(*set, {.threads = 1});
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    EXPECT_FALSE(summary->objects) << columns;
+    EXPECT_THAT(summary->of_class, ElementsAre(1, 0, 1)) << columns;
+  }
+}
+
 TEST_F(TableTest, ThePartOfAFieldOfNumbersIsFoundByItsName) {
   const std::string setting = "left:picture, x : numbers :a+b ,label:class:kind,y:numbers";
   EXPECT_EQ(PartOfNumbers(setting, "x"), "x : numbers :a+b");

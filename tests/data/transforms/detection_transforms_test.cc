@@ -319,6 +319,25 @@ TEST(ResizeTest, AnExpandedImageOfOneSizeGetsItBack) {
 
 // Through all steps of the augmentation the painted rectangle is where its box says, and where the
 // mask says, to within a pixel.
+// Columns of a table have any name.
+TEST(DropDifficultTest, OtherFieldsOfThatNameAreNoFlags) {
+  const Field image = {kImageField, NumberType::kUint8, {3, 9, 7}, FieldKind::kPicture};
+  const Field number = {kDifficultField, NumberType::kFloat32, {1}};
+  const Field flags = {
+      kDifficultField, NumberType::kUint8, {test::kMostObjects}, FieldKind::kNumbers, true};
+  const Field boxes = {
+      kBoxesField, NumberType::kFloat32, {test::kMostObjects, 4}, FieldKind::kBoxes, true};
+  const Experiment::Data data;
+  for (const Fields& fields :
+       {Fields{number}, Fields{image, number}, Fields{image, boxes, number}, Fields{image, flags},
+        Fields{{kBoxesField, NumberType::kFloat32, {1}}, number}}) {
+    const auto transforms = MakeTransforms({data, fields, "a set"});
+    ASSERT_TRUE(transforms.ok()) << transforms.status().message();
+    EXPECT_TRUE(transforms->empty());
+  }
+  EXPECT_EQ(MakeTransforms({data, Fields{image, boxes, flags}, "a set"})->size(), 1u);
+}
+
 TEST(DetectionTransformsTest, APaintedRectangleFollowsItsBoxThroughAllSteps) {
   const test::ObjectSet set(150, 1, 60);
   const Experiment::Data data = SsdData();
