@@ -43,6 +43,7 @@ Result<std::unique_ptr<const Transform>> MakeCentreCrop(const TransformRequest& 
   const int64_t shorter = request.data.shorter_side;
   const int picture = FindPicture(request.fields);
   if (request.training || shorter == 0 || picture < 0) return transform;
+  KUMO_RETURN_IF_ERROR(CheckInBytes(request));
   KUMO_ASSIGN_OR_RETURN(const PictureSize wanted, WantedSize(request));
   const int64_t channels = request.fields[picture].extents[0];
   KUMO_RETURN_IF_ERROR(
@@ -90,6 +91,7 @@ Result<std::unique_ptr<const Transform>> MakeCropAndFlip(const TransformRequest&
   const int picture = FindPicture(request.fields);
   if (!request.training || picture < 0) return transform;
   if (request.data.crop_pad == 0 && !request.data.flip) return transform;
+  KUMO_RETURN_IF_ERROR(CheckInBytes(request));
   const std::vector<int64_t>& extents = request.fields[picture].extents;
   // A window that begins in the padding still contains some of the image.
   const int64_t most = std::min(extents[1], extents[2]) - 1;
@@ -172,6 +174,7 @@ Result<std::unique_ptr<const Transform>> MakeRandomResizedCrop(const TransformRe
   std::unique_ptr<const Transform> transform;
   const bool asked = request.training && !request.data.crop_area.empty();
   if (!asked || FindPicture(request.fields) < 0) return transform;
+  KUMO_RETURN_IF_ERROR(CheckInBytes(request));
   KUMO_ASSIGN_OR_RETURN(const PictureSize wanted, WantedSize(request));
   transform = std::make_unique<RandomResizedCrop>(request.fields, wanted, request.data);
   return transform;

@@ -46,6 +46,7 @@ Result<std::unique_ptr<const Transform>> MakeExpand(const TransformRequest& requ
   std::unique_ptr<const Transform> transform;
   const int picture = FindPicture(request.fields);
   if (!request.training || request.data.expand <= 1 || picture < 0) return transform;
+  KUMO_RETURN_IF_ERROR(CheckInBytes(request));
   transform =
       std::make_unique<Expand>(request.fields, request.data.expand,
                                MeanColour(request.data, request.fields[picture].extents[0]));

@@ -112,6 +112,7 @@ Mixture DrawMixture(double alpha, int64_t samples, const SampleKey& key) {
 Result<std::unique_ptr<const Transform>> MakeMixup(const TransformRequest& request) {
   std::unique_ptr<const Transform> transform;
   if (request.data.mixup == 0 || FindPicture(request.fields) < 0) return transform;
+  KUMO_RETURN_IF_ERROR(CheckInBytes(request));
   const int label = FindField(request.fields, kLabelField);
   const bool of_class = label >= 0 && request.fields[label].type == NumberType::kInt32 &&
                         request.fields[label].numbers() == 1;

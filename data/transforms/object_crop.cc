@@ -83,6 +83,7 @@ Result<std::unique_ptr<const Transform>> MakeObjectCrop(const TransformRequest& 
   if (!request.training || !request.data.object_crop || FindPicture(request.fields) < 0) {
     return transform;
   }
+  KUMO_RETURN_IF_ERROR(CheckInBytes(request));
   if (MovedFields(request.fields).boxes < 0) {
     return FailedPrecondition("data.object_crop = true requires boxes, but samples of " +
                               request.name + " have none; set it to false");

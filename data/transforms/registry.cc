@@ -66,8 +66,17 @@ Result<PictureSize> WantedSize(const TransformRequest& request) {
 
 int FindPicture(const Fields& fields) {
   const auto found = std::ranges::find(fields, FieldKind::kPicture, &Field::kind);
-  return found == fields.end() ? FindField(fields, kImageField)
-                               : static_cast<int>(found - fields.begin());
+  if (found != fields.end()) return static_cast<int>(found - fields.begin());
+  const int image = FindField(fields, kImageField);
+  return image >= 0 && fields[image].type != NumberType::kInt32 ? image : -1;
+}
+
+Status CheckInBytes(const TransformRequest& request) {
+  const Field& image = request.fields[FindPicture(request.fields)];
+  if (image.kind == FieldKind::kPicture) return OkStatus();
+  return FailedPrecondition(std::string(request.settings) +
+                            " requires images in bytes, but the images of " + request.name +
+                            " are " + NameOf(image.type) + "; keep its default");
 }
 
 std::vector<int> FindPictures(const Fields& fields) {
@@ -95,17 +104,13 @@ Result<Transforms> MakeTransforms(TransformRequest request) {
   Fields fields = request.fields;
   Transforms transforms;
   for (const TransformKind& kind : kKinds) {
-    KUMO_ASSIGN_OR_RETURN(auto transform,
-                          kind.make({request.data, fields, request.name, request.training,
-                                     request.classes, request.samples, &request.fields}));
+    const TransformRequest of_kind = {request.data,     fields,          request.name,
+                                      request.training, request.classes, request.samples,
+                                      &request.fields,  kind.name};
+    KUMO_ASSIGN_OR_RETURN(auto transform, kind.make(of_kind));
     if (transform == nullptr) continue;
-    const int image = FindPicture(fields);
-    if (image >= 0 && fields[image].type != NumberType::kUint8) {
-      return FailedPrecondition(std::string(kind.name) +
-                                " requires images in bytes, but the images of " + request.name +
-                                " are " + NameOf(fields[image].type) + "; keep its default");
-    }
-    CHECK(fields[image].kind == FieldKind::kPicture) << request.name;
+    CHECK(FindPicture(fields) >= 0) << request.name << ", " << kind.name;
+    KUMO_RETURN_IF_ERROR(CheckInBytes(of_kind));
     if (transform->geometric() != nullptr) {
       KUMO_RETURN_IF_ERROR(CheckOneSize(fields, request.name));
     }

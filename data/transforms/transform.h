@@ -71,11 +71,15 @@ struct TransformRequest {
   int classes = 0;          // of the data set
   int64_t samples = 0;
   const Fields* read = nullptr;  // of the samples before all transforms; null: `fields`
+  std::string_view settings = "the transform";  // that request the transform, for messages
 };
 
-// Index of the first picture; if there is none, of the field "image", whose element type
-// MakeTransforms refuses; -1: neither.
+// Index of the first picture; if there is none, of the field "image" of numbers, which
+// MakeTransforms refuses; -1: neither. Only pictures have three extents.
 int FindPicture(const Fields& fields);
+// FailedPrecondition if the field that FindPicture finds is no picture. To be called before its
+// extents are read. Requires that it finds one.
+Status CheckInBytes(const TransformRequest& request);
 // Indices of all pictures; if there is none, of FindPicture, if that finds a field.
 std::vector<int> FindPictures(const Fields& fields);
 

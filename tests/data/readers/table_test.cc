@@ -158,6 +158,17 @@ TEST_F(TableTest, ColumnsNamedAsTheListsOfObjectsAreNumbers) {
   }
 }
 
+TEST_F(TableTest, AFieldImageOfClassesIsNoPicture) {
+  Write("a,label\n1,0\n2,2\n");
+  request_.columns = "image:class:label,label:class";
+  const auto set = Opened();
+  ASSERT_NE(set, nullptr);
+  const auto summary = Summarise(*set, {.threads = 1});
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_THAT(summary->of_class, ElementsAre(1, 0, 1));
+  EXPECT_THAT(summary->mean, IsEmpty());
+}
+
 TEST_F(TableTest, ThePartOfAFieldOfNumbersIsFoundByItsName) {
   const std::string setting = "left:picture, x : numbers :a+b ,label:class:kind,y:numbers";
   EXPECT_EQ(PartOfNumbers(setting, "x"), "x : numbers :a+b");

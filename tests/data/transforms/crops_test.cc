@@ -318,6 +318,48 @@ TEST(MakeTransformsTest, NumbersThatAreNoBytesAreRefusedBySetting) {
                 "numbers"));
 }
 
+TEST(MakeTransformsTest, NumbersWithoutHeightAndWidthAreRefusedBySetting) {
+  const Fields fields = {{kImageField, NumberType::kFloat32, {2}},
+                         {kLabelField, NumberType::kInt32, {}}};
+  const std::vector<std::pair<const char*, void (*)(Experiment::Data*)>> settings = {
+      {"data.crop_pad and data.flip", [](auto* data) { data->flip = true; }},
+      {"data.crop_pad and data.flip", [](auto* data) { data->crop_pad = 1; }},
+      {"data.crop_area",
+       [](auto* data) {
+         data->crop_area = {0.5, 1};
+       }},
+      {"data.expand", [](auto* data) { data->expand = 2; }},
+      {"data.cutout", [](auto* data) { data->cutout = 2; }},
+      {"data.mixup", [](auto* data) { data->mixup = 0.2; }},
+      {"data.object_crop", [](auto* data) { data->object_crop = true; }},
+      {"data.photometric", [](auto* data) { data->photometric = true; }},
+      {"data.shorter_side", [](auto* data) { data->shorter_side = 10; }}};
+  for (const auto& [name, set] : settings) {
+    for (const char* size : {"", "3x8x8"}) {
+      Experiment::Data data;
+      data.image_size = size;
+      set(&data);
+      const bool training = data.shorter_side == 0;
+      const Status status =
+          MakeTransforms({data, fields, "a set", training, /*classes=*/2}).status();
+      EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << name;
+      EXPECT_EQ(status.message(), std::string(name) +
+                                      " requires images in bytes, but the images of a set are "
+                                      "numbers; keep its default");
+    }
+  }
+}
+
+TEST(MakeTransformsTest, AFieldImageOfClassesIsNoPicture) {
+  const Fields fields = {{kImageField, NumberType::kInt32, {}}};
+  EXPECT_EQ(FindPicture(fields), -1);
+  Experiment::Data data;
+  data.flip = true;
+  data.crop_area = {0.5, 1};
+  data.expand = 2;
+  EXPECT_TRUE(MakeTransforms({data, fields, "a set"}).value().empty());
+}
+
 }  // namespace
 
 }  // namespace kumo
