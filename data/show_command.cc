@@ -69,14 +69,14 @@ struct Shown {
   const Dataset& dataset;
   const Fields fields;  // after the transforms
   DataSummary summary;
+  bool tokens = false;  // samples are tokens of a text, by the reader
 };
 
-std::string ClassName(const Dataset& dataset, int64_t number) {
-  const auto names = dataset.class_names();
+std::string ClassName(const Shown& set, int64_t number) {
+  const auto names = set.dataset.class_names();
   if (names.empty()) return std::to_string(number);
   // A token may be a newline or a blank.
-  const bool token = FindField(dataset.fields(), kTokensField) >= 0;
-  return std::to_string(number) + " " + (token ? ToJson(names[number]) : names[number]);
+  return std::to_string(number) + " " + (set.tokens ? ToJson(names[number]) : names[number]);
 }
 
 // "480", or "333 to 500".
@@ -115,7 +115,7 @@ void PrintSet(const char* title, const Shown& set) {
   const Field& input = InputOf(set);
   std::printf("%-10s  %lld samples, %s of %s\n", "", static_cast<long long>(set.dataset.size()),
               NameOf(input.type), ExtentsText(input.extents).c_str());
-  if (FindField(set.dataset.fields(), kTokensField) >= 0) {
+  if (set.tokens) {
     std::printf("%-10s  vocabulary: %d\n", "", set.dataset.classes());
   }
   for (const std::string& line : set.dataset.notes().Lines()) {
@@ -141,7 +141,7 @@ void PrintClasses(const Shown& train, const Shown& validation, const ClassSampli
   if (classes == 0) return;
   size_t width = 0;
   for (int64_t c = 0; c < classes; ++c) {
-    width = std::max(width, ClassName(train.dataset, c).size());
+    width = std::max(width, ClassName(train, c).size());
   }
   const char* const title = train.summary.objects         ? "class (objects)"
                             : train.summary.counts_pixels ? "class (pixels)"
@@ -151,7 +151,7 @@ void PrintClasses(const Shown& train, const Shown& validation, const ClassSampli
   std::printf("%-*s  %10s  %10s%s\n", columns, title, "training", "validation",
               sampling == nullptr ? "" : "   per epoch");
   for (int64_t c = 0; c < classes; ++c) {
-    std::printf("%-*s  %10lld  %10lld", columns, ClassName(train.dataset, c).c_str(),
+    std::printf("%-*s  %10lld  %10lld", columns, ClassName(train, c).c_str(),
                 static_cast<long long>(train.summary.of_class[c]),
                 static_cast<long long>(validation.summary.of_class[c]));
     if (sampling != nullptr) std::printf("  %10lld", static_cast<long long>(sampling->DrawsOf(c)));
@@ -162,10 +162,7 @@ void PrintClasses(const Shown& train, const Shown& validation, const ClassSampli
 // Empty unless samples have classes: not for a text, whose tokens are none, nor for detection data
 // and masks.
 std::vector<double> WeightsFor(const Shown& train) {
-  if (FindField(train.dataset.fields(), kTokensField) >= 0 || train.summary.objects ||
-      train.summary.counts_pixels) {
-    return {};
-  }
+  if (train.tokens || train.summary.objects || train.summary.counts_pixels) return {};
   return BalancedWeights(train.summary.of_class);
 }
 
@@ -321,8 +318,10 @@ Status Show(const Arguments& arguments) {
   const ClassSampling* const draws_from = sampling.ok() ? sampling->get() : nullptr;
   Status problem = refuses ? DamageIn(survey) : OkStatus();
   if (problem.ok()) problem = sampling.status();
-  const Shown train{*sets.train, sets.fields(), std::move(contents.of_train)};
-  const Shown validation{*sets.validation, sets.fields(), std::move(contents.of_validation)};
+  const bool tokens = TraitsOf(experiment.data.reader).samples == SampleKind::kTokens;
+  const Shown train{*sets.train, sets.fields(), std::move(contents.of_train), tokens};
+  const Shown validation{*sets.validation, sets.fields(), std::move(contents.of_validation),
+                         tokens};
   const bool draws = !arguments.sheet.empty() && problem.ok();
   if (draws) {
     KUMO_ASSIGN_OR_RETURN(ContactSheet sheet,

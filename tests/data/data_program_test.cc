@@ -190,6 +190,20 @@ TEST_F(ShowTest, TheShapeOfATableIsThatOfItsInput) {
   EXPECT_THAT(Show("--json").output, HasSubstr("\"samples\":4,\"extents\":\"2\""));
 }
 
+TEST_F(ShowTest, AColumnTokensIsNoText) {
+  const std::string table = "tokens,kind\n1,x\n3,y\n5,x\n7,x\n9,x\n";
+  test::WriteFile(scratch_ / "t.csv", test::Bytes(table.begin(), table.end()));
+  Write(
+      "[network]\nfile = none.pbtxt\n[data]\nreader = table\ntrain_images = t.csv\n"
+      "validation_images = t.csv\nclasses = 2\n"
+      "columns = \"tokens:numbers,label:class:kind\"\n");
+  const auto shown = Show("");
+  EXPECT_EQ(shown.exit_code, 0) << shown.output;
+  EXPECT_THAT(shown.output,
+              AllOf(HasSubstr("0 x"), HasSubstr("4 times as many samples as the smallest"),
+                    testing::Not(HasSubstr("vocabulary"))));
+}
+
 TEST_F(ShowTest, WhateverIsLeftOutIsCounted) {
   test::WriteFile(scratch_ / "train/class0/1.webp", {});
   test::WriteFile(scratch_ / "train/.thumbnails/1.png", {});
