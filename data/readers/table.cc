@@ -191,6 +191,7 @@ class TableBuilder {
     }
     if (set_.lines.empty()) return InvalidArgument("has no rows below the names of the columns");
     at_line_ = false;
+    KUMO_RETURN_IF_ERROR(CheckClassesAreCounted(set_, request_));
     for (size_t i = 0; i < classes_.size(); ++i) {
       KUMO_ASSIGN_OR_RETURN(set_.classes[i].classes,
                             classes_[i].Resolve(request_, &set_.class_names));

@@ -47,11 +47,7 @@ struct Opened {
 
 Result<Opened> OpenColumns(TableSet* set, const ReaderRequest& request) {
   KUMO_RETURN_IF_ERROR(CheckDamaged(set->damaged, set->size(), request));
-  if (HasClasses(*set) && request.classes == 0) {
-    return FailedPrecondition(set->name +
-                              ": its samples have classes, but data.classes = 0; set it to the "
-                              "number of classes");
-  }
+  KUMO_RETURN_IF_ERROR(CheckClassesAreCounted(*set, request));
   Opened opened;
   for (FileColumn& column : set->files) {
     const bool mask = column.kind == FieldKind::kMask;
@@ -141,6 +137,13 @@ class TableDataset final : public Dataset {
 };
 
 }  // namespace
+
+Status CheckClassesAreCounted(const TableSet& set, const ReaderRequest& request) {
+  if (!HasClasses(set) || request.classes > 0) return OkStatus();
+  return FailedPrecondition(set.name +
+                            ": its samples have classes, but data.classes = 0; set it to the "
+                            "number of classes");
+}
 
 void TableSet::Limit(int64_t samples) {
   if (samples == 0 || samples >= size()) return;

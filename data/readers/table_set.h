@@ -58,14 +58,16 @@ struct TableSet {
   void Limit(int64_t samples);
 };
 
+// FailedPrecondition if there are classes, but request.classes is 0.
+Status CheckClassesAreCounted(const TableSet& set, const ReaderRequest& request);
+
 // Opens the set. Images are decoded at each read (ImageLoader); the encoded images of a tar in gzip
 // are kept in memory, up to request.room. All pictures have request.image_size, or their own sizes
 // with request.originals, or the size of the first one of their column.
 //
 // InvalidArgument if there are no samples, or a damaged one, unless damaged samples are skipped or
-// surveyed; FailedPrecondition if there are classes, but request.classes is 0; the errors of
-// ImageStore::Open. A mask with a class of at least request.classes that is not 255 is an error of
-// its reading.
+// surveyed; the errors of CheckClassesAreCounted and ImageStore::Open. A mask with a class of at
+// least request.classes that is not 255 is an error of its reading.
 Result<std::unique_ptr<Dataset>> OpenTableSet(TableSet set, const ReaderRequest& request);
 
 // As it would be opened.

@@ -310,7 +310,12 @@ TEST_F(TableTest, ErrorsNameLineColumnValueAndRemedy) {
   EXPECT_THAT(Refusal("a,b\n1,2\n"), HasSubstr("\"b..a\" begins behind its end; swap"));
   request_.columns = "";
   request_.classes = 0;
-  EXPECT_THAT(Refusal("image,label\np/0.png,1\n"), HasSubstr("but data.classes = 0"));
+  for (const char* label : {"1", "-1", "cat"}) {
+    EXPECT_THAT(
+        Refusal("image,label\np/0.png," + std::string(label) + "\n"),
+        HasSubstr("table.csv: its samples have classes, but data.classes = 0; set it to the "
+                  "number of classes"));
+  }
   request_.images = scratch_ / "p";
   EXPECT_THAT(OpenTable(request_).status().message(), HasSubstr("is a folder; name the CSV file"));
 }
