@@ -44,6 +44,14 @@ Result<std::unique_ptr<const Transform>> MakeCentreCrop(const TransformRequest& 
   const int picture = FindPicture(request.fields);
   if (request.training || shorter == 0 || picture < 0) return transform;
   KUMO_RETURN_IF_ERROR(CheckInBytes(request));
+  // Objects outside the crop would not be evaluated, though `kumo detect` and exported models take
+  // the whole image.
+  if (MovedFields(request.fields).boxes >= 0) {
+    return FailedPrecondition("data.shorter_side = " + std::to_string(shorter) +
+                              " crops images, but samples of " + request.name +
+                              " have boxes; set it to 0, which scales whole images to "
+                              "data.image_size");
+  }
   KUMO_ASSIGN_OR_RETURN(const PictureSize wanted, WantedSize(request));
   const int64_t channels = request.fields[picture].extents[0];
   KUMO_RETURN_IF_ERROR(

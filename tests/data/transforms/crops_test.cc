@@ -69,6 +69,21 @@ TEST(CentreCropTest, AShorterSideThatIsTooShortIsRefused) {
   EXPECT_THAT(status.message(), HasSubstr("0, or at least to 9"));
 }
 
+// Objects outside the crop would not count, and kumo detect stretches whole images.
+TEST(CentreCropTest, SamplesWithBoxesAreRefused) {
+  const Fields fields = {{kImageField, NumberType::kUint8, {3, 0, 0}, FieldKind::kPicture},
+                         {kBoxesField, NumberType::kFloat32, {5, 4}, FieldKind::kBoxes, true}};
+  Experiment::Data data;
+  data.image_size = "3x8x8";
+  EXPECT_TRUE(MakeTransforms({data, fields, "a set", /*training=*/false}).ok());
+  data.shorter_side = 10;
+  const Status status = MakeTransforms({data, fields, "a set", /*training=*/false}).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "data.shorter_side = 10 crops images, but samples of a set have boxes; set it to 0, "
+            "which scales whole images to data.image_size");
+}
+
 }  // namespace
 
 namespace {
