@@ -1,6 +1,7 @@
 #include "data/readers/image_files.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -53,7 +54,11 @@ std::optional<std::string> HiddenFolderOf(const std::string& path) {
 // Collects the entries of a container, which come without the content of hidden folders.
 class Lister {
  public:
+  // most_bytes: of the entries' names.
+  explicit Lister(int64_t most_bytes = INT64_MAX) : most_bytes_(most_bytes) {}
+
   void AddFile(std::string path) {
+    Count(path.size());
     if (IsHidden(LastPart(path))) {
       ++listing_.left_out.hidden_files;
     } else if (IsImageName(path)) {
@@ -62,25 +67,37 @@ class Lister {
       listing_.left_out.AddFile(path);
       listing_.others.push_back(std::move(path));
     }
-    ++entries_;
   }
   void AddFolder(const std::string& path) {
+    Count(path.size());
     if (IsHidden(LastPart(path))) {
       ++listing_.left_out.hidden_folders;
     } else if (path.find('/') == path.npos) {
       listing_.folders.push_back(path);
     }
-    ++entries_;
   }
   void AddUnusable(std::string path, std::string why) {
+    Count(path.size() + why.size());
     if (IsHidden(LastPart(path))) {
       ++listing_.left_out.hidden_files;
     } else {
       listing_.unusable.push_back({std::move(path), std::move(why)});
     }
-    ++entries_;
   }
-  bool full() const { return entries_ > kMaxFiles; }
+  // Counts an entry that is kept elsewhere.
+  void Count(size_t name_bytes) {
+    ++entries_;
+    bytes_ += kEntryBytes + static_cast<int64_t>(name_bytes);
+  }
+
+  Status CheckRoom(const std::string& container) const {
+    if (entries_ > kMaxFiles) return ResourceExhausted(container + ": too many files");
+    if (bytes_ <= most_bytes_) return OkStatus();
+    return ResourceExhausted(container + ": the names of its files and links take more than " +
+                             std::to_string(most_bytes_ >> 20) +
+                             " MiB; remove other files from it, or unpack it and name the folder");
+  }
+  bool full() const { return entries_ > kMaxFiles || bytes_ > most_bytes_; }
 
   // Sorted.
   ImageListing Finish() {
@@ -94,8 +111,12 @@ class Lister {
   }
 
  private:
+  static constexpr int64_t kEntryBytes = sizeof(std::string);  // of an entry, without its name
+
+  const int64_t most_bytes_;
   ImageListing listing_;
   int64_t entries_ = 0;
+  int64_t bytes_ = 0;
 };
 
 Result<ImageListing> ListFolder(const std::string& folder) {
@@ -115,7 +136,7 @@ Result<ImageListing> ListFolder(const std::string& folder) {
     }
     return false;
   }));
-  if (lister.full()) return ResourceExhausted(folder + ": too many files");
+  KUMO_RETURN_IF_ERROR(lister.CheckRoom(folder));
   return lister.Finish();
 }
 
@@ -155,6 +176,7 @@ Status AddLinks(const ImageContainer& container, const Links& links, Lister* lis
     }
   }
   for (const auto& [name, target] : links) {
+    KUMO_RETURN_IF_ERROR(lister->CheckRoom(container.path));
     const std::optional<std::string> below = Below(container.inside, name);
     if (!below || HiddenFolderOf(*below)) continue;
     switch (targets[EndOf(links, target)]) {
@@ -175,15 +197,16 @@ Status AddLinks(const ImageContainer& container, const Links& links, Lister* lis
   return OkStatus();
 }
 
-Result<ImageListing> ListArchive(const ImageContainer& container) {
+Result<ImageListing> ListArchive(const ImageContainer& container, int64_t most_bytes) {
   KUMO_ASSIGN_OR_RETURN(ArchiveWalk walk, ArchiveWalk::Open(container.path));
-  Lister lister;
+  Lister lister(most_bytes);
   Links links;
   std::unordered_set<std::string> hidden, tops;  // folders
   while (!lister.full()) {
     KUMO_ASSIGN_OR_RETURN(std::optional<ArchiveEntry> entry, walk.Next());
     if (!entry) break;
     if (entry->kind == ArchiveEntry::Kind::kLink) {
+      lister.Count(entry->name.size() + entry->target.size());
       links.emplace(std::move(entry->name), std::move(entry->target));
       continue;
     }
@@ -204,7 +227,7 @@ Result<ImageListing> ListArchive(const ImageContainer& container) {
       lister.AddUnusable(*below, "is neither a file nor a folder");
     }
   }
-  if (lister.full()) return ResourceExhausted(container.path + ": too many files");
+  KUMO_RETURN_IF_ERROR(lister.CheckRoom(container.path));
   if (!links.empty()) KUMO_RETURN_IF_ERROR(AddLinks(container, links, &lister));
   return lister.Finish();
 }
@@ -341,9 +364,9 @@ Result<ImageContainer> FindContainer(const std::string& path) {
   return NotFound(path + ": no such folder or archive");
 }
 
-Result<ImageListing> ListImages(const ImageContainer& container) {
-  KUMO_ASSIGN_OR_RETURN(ImageListing listing,
-                        container.archive ? ListArchive(container) : ListFolder(container.path));
+Result<ImageListing> ListImages(const ImageContainer& container, int64_t most_bytes) {
+  KUMO_ASSIGN_OR_RETURN(ImageListing listing, container.archive ? ListArchive(container, most_bytes)
+                                                                : ListFolder(container.path));
   for (const std::vector<std::string>* files : {&listing.images, &listing.others}) {
     const auto twice = std::ranges::adjacent_find(*files);
     if (twice == files->end()) continue;

@@ -56,11 +56,16 @@ struct ImageListing {
   LeftOut left_out;  // other files, hidden files and folders
 };
 
+// Most memory for the entries of an archive, a few MiB of which may unpack to any number of names.
+inline constexpr int64_t kMostListingBytes = int64_t{1} << 30;
+
 // Lists the entries. Hidden files and folders are not entered, at any level: names that begin with
 // '.', and the folders __MACOSX and @eaDir, which hold previews. DataLoss if an archive is damaged
 // or truncated; InvalidArgument if a name in it cannot be read, or if a file occurs more than once,
-// as after `tar -rf`, since readers would take the older one.
-Result<ImageListing> ListImages(const ImageContainer& container);
+// as after `tar -rf`, since readers would take the older one; ResourceExhausted if the names of an
+// archive's files, folders and links take more than most_bytes.
+Result<ImageListing> ListImages(const ImageContainer& container,
+                                int64_t most_bytes = kMostListingBytes);
 
 // The errors of ListImages for the whole archive of the container; ok for a folder. For readers
 // that take files by their names.

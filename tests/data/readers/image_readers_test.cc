@@ -301,6 +301,34 @@ TEST_F(ImageReadersTest, LinksToFilesAreFollowedInAFolderAndInATar) {
                           HasSubstr("pipe is neither"), HasSubstr("ring.png is a link to a file")));
 }
 
+// A small archive may unpack to names of many GiB.
+TEST_F(ImageReadersTest, NamesOfAnArchiveThatDoNotFitIntoTheRoomAreRefused) {
+  const std::string long_name(100, 'n');
+  const auto with = [&](const std::string& name, const std::vector<test::TarLink>& links) {
+    NamedFiles files = {{"class0/0.png", files_[0].second}};
+    if (!name.empty()) files.emplace_back(name, Bytes());
+    test::WriteFile(scratch_ / "set.tar", test::TarWithLinks(files, links));
+    return ListImages({scratch_ / "set.tar", true, ""}, 200).status();
+  };
+  EXPECT_TRUE(with("", {}).ok());
+  EXPECT_TRUE(with("class0/1.txt", {}).ok());
+  const std::pair<std::string, std::vector<test::TarLink>> too_long[] = {
+      {"class0/" + long_name + ".txt", {}},
+      {"class0/." + long_name, {}},
+      {"", {{"class0/1.png", "class0/" + long_name}}},
+      {"", {{"class0/" + long_name, "0.png"}}},
+      {"", {{"class0/" + long_name.substr(50), "0.png"}, {"class0/2", "0.png"}}},
+      {"", {{"class0/" + long_name, "", '6'}}}};
+  for (const auto& [name, links] : too_long) {
+    const Status status = with(name, links);
+    EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << name;
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("set.tar: the names of its files and links"),
+                                        HasSubstr("unpack it and name the folder")));
+  }
+  test::WriteFiles(scratch_ / "folder", {{"class0/" + long_name + ".txt", Bytes()}});
+  EXPECT_TRUE(ListImages({scratch_ / "folder", false, ""}, 50).ok());
+}
+
 TEST_F(ImageReadersTest, WhateverIsLeftOutIsCounted) {
   NamedFiles files = files_;
   const Bytes image = files_[0].second;
