@@ -322,12 +322,14 @@ Status OpenSplit(const Requests& requests, Datasets* sets) {
   return OkStatus();
 }
 
-Result<Datasets> Open(const Experiment::Data& data, const Requests& requests) {
+Result<Datasets> Open(const Experiment::Data& data, Requests requests) {
   Datasets sets;
   if (requests.validation_share) {
     KUMO_RETURN_IF_ERROR(OpenSplit(requests, &sets));
   } else {
     KUMO_ASSIGN_OR_RETURN(sets.train, requests.reader->open(requests.train));
+    const auto names = sets.train->class_names();
+    requests.validation.train_names = {names.begin(), names.end()};
     KUMO_ASSIGN_OR_RETURN(sets.validation, requests.reader->open(requests.validation));
     sets.train = WithRoomOf(std::move(sets.train), sets.validation->fields());
     sets.validation = WithRoomOf(std::move(sets.validation), sets.train->fields());
@@ -349,8 +351,8 @@ Result<Datasets> Open(const Experiment::Data& data, const Requests& requests) {
 }  // namespace
 
 Result<Datasets> OpenDatasets(const Experiment::Data& data) {
-  KUMO_ASSIGN_OR_RETURN(const Requests requests, RequestsFor(data));
-  KUMO_ASSIGN_OR_RETURN(Datasets sets, Open(data, requests));
+  KUMO_ASSIGN_OR_RETURN(Requests requests, RequestsFor(data));
+  KUMO_ASSIGN_OR_RETURN(Datasets sets, Open(data, std::move(requests)));
   if (data.class_shares.given()) {
     KUMO_ASSIGN_OR_RETURN(sets.sampled, ClassSampling::Make(data.class_shares, sets.train.get()));
   }
@@ -369,7 +371,7 @@ Result<Datasets> OpenForSurvey(const Experiment::Data& data, DamagedAtOpening* d
     request->skip_damaged = false;
     request->survey = list;
   }
-  return Open(data, requests);
+  return Open(data, std::move(requests));
 }
 
 namespace {
@@ -393,9 +395,10 @@ Status MeasureSplit(const Requests& requests, ExtentsOfDatasets* extents) {
 }  // namespace
 
 Result<ExtentsOfDatasets> MeasureDatasets(const Experiment::Data& data) {
-  KUMO_ASSIGN_OR_RETURN(const Requests requests, RequestsFor(data));
+  KUMO_ASSIGN_OR_RETURN(Requests requests, RequestsFor(data));
   ExtentsOfDatasets extents;
   KUMO_ASSIGN_OR_RETURN(extents.train, Measure(*requests.reader, requests.train, data, true));
+  if (!requests.validation_share) requests.validation.train_names = extents.train.class_names;
   KUMO_ASSIGN_OR_RETURN(extents.validation,
                         Measure(*requests.reader, requests.validation, data, false));
   extents.train.fields = WithRoomOf(std::move(extents.train.fields), extents.validation.fields);

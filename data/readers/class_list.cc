@@ -46,6 +46,14 @@ Status CheckListed(const std::string& path, std::span<const std::string> names, 
                          "; set data.classes = " + std::to_string(names.size()));
 }
 
+Status NotTrained(const std::string& where, const std::string& class_name,
+                  std::span<const std::string> train_names) {
+  return InvalidArgument(where + ": has the class \"" + Printable(class_name, 40) +
+                         "\", but the training set only " + ClassesCounted(train_names) +
+                         "; correct the name, remove the class from this set, or add samples of "
+                         "it to the training set");
+}
+
 std::unordered_map<std::string_view, int32_t> NumbersOfClasses(std::span<const std::string> names) {
   std::unordered_map<std::string_view, int32_t> numbers;
   for (const std::string& name : names) {

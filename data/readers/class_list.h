@@ -20,6 +20,10 @@ Result<std::vector<std::string>> ReadClassList(const std::string& path);
 // InvalidArgument if the list at `path` has another number of names than data.classes.
 Status CheckListed(const std::string& path, std::span<const std::string> names, int classes);
 
+// The error of a class that the training set lacks. where: the validation set, or a place in it.
+Status NotTrained(const std::string& where, const std::string& class_name,
+                  std::span<const std::string> train_names);
+
 // The numbers of the names, which outlive them. A lookup by hash: there may be hundreds of
 // thousands of names.
 std::unordered_map<std::string_view, int32_t> NumbersOfClasses(std::span<const std::string> names);

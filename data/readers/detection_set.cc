@@ -144,7 +144,15 @@ struct Classes {
 
 Result<Classes> ClassesOfSet(const DetectionSet& set, const ReaderRequest& request) {
   Classes classes;
-  if (request.class_list.empty()) {
+  if (request.class_list.empty() && !request.train_names.empty()) {
+    classes.names = request.train_names;
+    const auto numbers = NumbersOfClasses(classes.names);
+    for (const std::string& name : set.names) {
+      const auto found = numbers.find(name);
+      if (found == numbers.end()) return NotTrained(set.name, name, classes.names);
+      classes.number_of.push_back(found->second);
+    }
+  } else if (request.class_list.empty()) {
     classes.names = set.names;
     for (size_t i = 0; i < set.names.size(); ++i) {
       classes.number_of.push_back(static_cast<int32_t>(i));
@@ -426,8 +434,10 @@ Result<std::unique_ptr<Dataset>> OpenDetectionSet(DetectionSet set, const Reader
 
 Result<DatasetExtents> MeasureDetectionSet(DetectionSet set, const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(Judged judged, Judge(std::move(set), request).Run());
-  return DatasetExtents{judged.size(), FieldsOf(judged.target.extents, judged.capacity),
-                        judged.bytes(), std::move(judged.notes)};
+  DatasetExtents extents{judged.size(), FieldsOf(judged.target.extents, judged.capacity),
+                         judged.bytes(), std::move(judged.notes)};
+  extents.class_names = std::move(judged.class_names);
+  return extents;
 }
 
 }  // namespace kumo

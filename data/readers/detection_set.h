@@ -62,7 +62,8 @@ struct AnnotatedImages {
 struct DetectionSet {
   std::string name;  // for messages
   std::vector<AnnotatedImages> parts;
-  // Names of classes; data.class_list may select some. Without a list class i is names[i].
+  // Names of classes; data.class_list may select some. Without a list class i is names[i], or, of a
+  // validation set, the training set's class of that name.
   std::vector<std::string> names;
   // Coordinates are numbers of pixels from 1 on, and the last ones belong to the box: a box from 1
   // to the width is as wide as the image. False: positions, and the image begins at 0.
@@ -78,9 +79,10 @@ inline constexpr int64_t kMostObjects = 1 << 16;
 // is scaled, with the boxes; their own sizes with request.originals; or, without image_size, the
 // size of the first one, and others are refused.
 //
-// InvalidArgument if the number of classes is not request.classes, if an image has more than
-// kMostObjects objects, or if there are no images; an image's problem, unless damaged images are
-// skipped or surveyed; the errors of ImageStore::Open. Messages name files and settings.
+// InvalidArgument if the number of classes is not request.classes, if request.train_names lacks the
+// name of a class, if an image has more than kMostObjects objects, or if there are no images; an
+// image's problem, unless damaged images are skipped or surveyed; the errors of ImageStore::Open.
+// Messages name files and settings.
 Result<std::unique_ptr<Dataset>> OpenDetectionSet(DetectionSet set, const ReaderRequest& request);
 
 // As it would be opened.

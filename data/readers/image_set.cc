@@ -352,12 +352,15 @@ Result<DatasetExtents> MeasureImageSet(const ImageSet& set, const ReaderRequest&
   if (store != nullptr) {
     LOG(INFO) << set.name << ": images are decoded at each read";
     const int64_t samples = std::ssize(set.files);
-    return DatasetExtents{samples, LabelledImage(target.extents),
-                          samples * static_cast<int64_t>(sizeof(int32_t)) + store->bytes(),
-                          set.notes};
+    DatasetExtents extents{samples, LabelledImage(target.extents),
+                           samples * static_cast<int64_t>(sizeof(int32_t)) + store->bytes(),
+                           set.notes};
+    extents.class_names = set.class_names;
+    return extents;
   }
   DatasetExtents extents{std::ssize(set.files), LabelledImage(target.extents)};
   extents.notes = set.notes;
+  extents.class_names = set.class_names;
   const bool mapped = IsWorthSharing(set, request) &&
                       CanMapUnpacked(request.cache, SharedContent(set, target, request));
   extents.bytes =

@@ -58,6 +58,9 @@ struct ReaderRequest {
   bool any_classes = false;             // of objects: as many as there are, whatever `classes` is
   std::string class_list = "";  // path of a file with the names of classes; "": from the data
   std::string columns = "";     // of a table (table_columns.h)
+  // Names of the training set's classes, by which a validation set without class_list numbers its
+  // own; it may lack some of them. Empty: the set's own names count.
+  std::vector<std::string> train_names = {};
 };
 
 // A reader never crashes on a file's contents, takes no more memory than the file's size justifies,

@@ -87,7 +87,9 @@ class ClassCells {
     const auto is_name = [](const Cell& cell) { return !ParseNumber<int64_t>(cell.text); };
     const auto named = std::ranges::find_if(cells_, is_name);
     std::vector<int32_t> classes;  // by cell
-    if (named == cells_.end()) {
+    // Some names may be numbers, and a validation set may have only these.
+    const bool trained = before_ == 0 && request.class_list.empty() && !request.train_names.empty();
+    if (named == cells_.end() && !trained) {
       KUMO_ASSIGN_OR_RETURN(classes, Numbers(request.classes));
     } else if (before_ > 0) {
       return Error(*named,
@@ -99,6 +101,7 @@ class ClassCells {
       for (const Cell& cell : cells_) {
         const auto found = numbers.find(cell.text);
         if (found == numbers.end()) {
+          if (trained) return NotTrained(WhereIs(cell), cell.text, *names);
           return Error(cell, "is not in data.class_list; add it, or remove the rows");
         }
         classes.push_back(found->second);
@@ -117,8 +120,10 @@ class ClassCells {
   };
 
   Status Error(const Cell& cell, const std::string& what) const {
-    return InvalidArgument(table_ + ":" + std::to_string(cell.line) + ": column \"" + column_ +
-                           "\": " + CellText(cell.text) + " " + what);
+    return InvalidArgument(WhereIs(cell) + ": " + CellText(cell.text) + " " + what);
+  }
+  std::string WhereIs(const Cell& cell) const {
+    return table_ + ":" + std::to_string(cell.line) + ": column \"" + column_ + "\"";
   }
 
   Result<std::vector<int32_t>> Numbers(int classes) const {
@@ -142,6 +147,7 @@ class ClassCells {
       KUMO_RETURN_IF_ERROR(CheckListed(request.class_list, names, request.classes));
       return names;
     }
+    if (!request.train_names.empty()) return request.train_names;
     for (const Cell& cell : cells_) names.push_back(cell.text);
     std::ranges::sort(names);
     if (std::ssize(names) == request.classes) return names;

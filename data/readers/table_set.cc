@@ -164,7 +164,9 @@ Result<std::unique_ptr<Dataset>> OpenTableSet(TableSet set, const ReaderRequest&
 Result<DatasetExtents> MeasureTableSet(TableSet set, const ReaderRequest& request) {
   const int64_t samples = set.size();
   KUMO_ASSIGN_OR_RETURN(Opened opened, OpenColumns(&set, request));
-  return DatasetExtents{samples, std::move(opened.fields), opened.bytes, std::move(set.notes)};
+  DatasetExtents extents{samples, std::move(opened.fields), opened.bytes, std::move(set.notes)};
+  extents.class_names = std::move(set.class_names);
+  return extents;
 }
 
 }  // namespace kumo

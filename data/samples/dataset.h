@@ -64,7 +64,8 @@ struct DatasetExtents {
   Fields fields;
   int64_t bytes = 0;  // memory per process, without memory shared between processes
   DataNotes notes{};
-  int64_t vocabulary = 0;  // number of different tokens; 0: no tokens
+  int64_t vocabulary = 0;                  // number of different tokens; 0: no tokens
+  std::vector<std::string> class_names{};  // empty: classes have no names
 };
 
 // Calls `see` with each sample, or, if there are more than `most`, with that many evenly spaced

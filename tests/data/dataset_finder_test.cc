@@ -66,6 +66,10 @@ TEST_F(DatasetFinderTest, TheLayoutOfPascalVocIsFoundWithItsSets) {
   data = Find("folder");
   EXPECT_EQ(data.train_images, "folder:train");
   EXPECT_EQ(data.validation_images, "folder:val");
+  files = test::VocLayout("", images, "trainval");
+  files.emplace_back("ImageSets/Main/test.txt", test::ToBytes("1\n"));
+  test::WriteFiles(scratch_ / "lacking", files);
+  EXPECT_EQ(Find("lacking").classes, 2) << "a class that the test list lacks";
 }
 
 TEST_F(DatasetFinderTest, FoldersOfClassesAreFoundWithOrWithoutAValidationSet) {
@@ -96,6 +100,22 @@ TEST_F(DatasetFinderTest, FoldersOfClassesAreFoundWithOrWithoutAValidationSet) {
   data = Find("vehicles");
   EXPECT_EQ(data.train_images, "vehicles");
   EXPECT_EQ(data.classes, 3);
+}
+
+TEST_F(DatasetFinderTest, AValidationSetMayLackAClass) {
+  for (const char* name : {"train/a/1.png", "train/a/2.png", "train/b/3.png", "train/c/4.png",
+                           "test/a/5.png", "test/c/6.png"}) {
+    WriteFile(scratch_ / "folders" + std::string("/") + name,
+              test::Png({3, 4, 4}, test::ImagePixels(name[6], {3, 4, 4})));
+  }
+  const Experiment::Data data = Find("folders");
+  EXPECT_EQ(data.classes, 3);
+  EXPECT_THAT(OpenDatasets(data)->validation->SampleClasses(), ElementsAre(0, 2));
+  WriteFile(scratch_ / "folders/test/d/7.png",
+            test::Png({3, 4, 4}, test::ImagePixels(7, {3, 4, 4})));
+  EXPECT_THAT(
+      OpenDatasets(data).status().message(),
+      HasSubstr("test: has the class \"d\", but the training set only 3 classes (a, b, c)"));
 }
 
 TEST_F(DatasetFinderTest, FoldersAroundTheClassesAreEnteredUpToALimit) {

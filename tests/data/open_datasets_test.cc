@@ -257,6 +257,29 @@ TEST_F(OpenDatasetsTest, PhotographsThatAreScaledAtRandomHaveNoMeanImageWhatever
   EXPECT_THAT(Refusal().message(), AllOf(HasSubstr("are scaled to 3x8x9"), HasSubstr("data.mean")));
 }
 
+TEST_F(OpenDatasetsTest, AValidationTableMayLackNamesOfClasses) {
+  const auto write = [&](const std::string& name, const std::string& text) {
+    WriteFile(scratch_ / name, test::Bytes(text.begin(), text.end()));
+  };
+  write("train.csv", "a,label\n1,x\n2,7\n3,y\n");
+  write("test.csv", "a,label\n1,7\n2,7\n");
+  data_.reader = DataReader::kTable;
+  data_.train_images = "train.csv";
+  data_.validation_images = "test.csv";
+  data_.columns = "features:numbers:a,label:class";
+  data_.classes = 3;
+  const auto sets = OpenDatasets(data_);
+  ASSERT_TRUE(sets.ok()) << sets.status().message();
+  EXPECT_THAT(sets->train->class_names(), testing::ElementsAre("7", "x", "y"));
+  EXPECT_THAT(sets->validation->SampleClasses(), testing::ElementsAre(0, 0));
+  EXPECT_TRUE(MeasureDatasets(data_).ok());
+  write("test.csv", "a,label\n1,7\n2,z\n");
+  EXPECT_THAT(Refusal().message(),
+              HasSubstr("test.csv:3: column \"label\": has the class \"z\", but the training set "
+                        "only 3 classes (7, x, y)"));
+  EXPECT_EQ(MeasureDatasets(data_).status().message(), Refusal().message());
+}
+
 class PairsTest : public OpenDatasetsTest {
  protected:
   // Three rows of two pictures and a mask.

@@ -510,6 +510,34 @@ TEST_F(VocTest, BothSetsOfAJobHaveTheSameFields) {
       AllOf(HasSubstr("data.validation_images = missing"), HasSubstr(scratch_ / "missing")));
 }
 
+TEST_F(VocTest, AValidationSetMayLackClassesOfTheTrainingSet) {
+  Write("set", {{"1", {{"ant", {1, 1, 9, 9}}, {"bee", {1, 1, 5, 5}}}},
+                {"2", {{"bee", {2, 2, 4, 4}}}},
+                {"3", {{"cow", {2, 2, 4, 4}}, {"ant", {1, 1, 9, 9}}}}});
+  WriteText("set/ImageSets/Main/trainval.txt", "1\n2\n");
+  WriteText("set/ImageSets/Main/test.txt", "2\n");
+  Experiment::Data data;
+  data.reader = DataReader::kVoc;
+  data.directory = scratch_.path();
+  data.train_images = "set";
+  data.validation_images = "set";
+  data.classes = 2;
+  const auto sets = OpenDatasets(data);
+  ASSERT_TRUE(sets.ok()) << sets.status().message();
+  EXPECT_THAT(sets->validation->class_names(), ElementsAre("ant", "bee"));
+  EXPECT_THAT(test::DetectionsIn(*sets->validation)[0].classes, ElementsAre(1));
+  EXPECT_TRUE(MeasureDatasets(data).ok());
+  WriteText("set/ImageSets/Main/test.txt", "3\n");
+  const Status status = OpenDatasets(data).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      status.message(),
+      AllOf(HasSubstr("set:test: has the class \"cow\", but the training set only 2 classes "
+                      "(ant, bee); correct the name, "),
+            HasSubstr("add samples of it to the training set")));
+  EXPECT_EQ(MeasureDatasets(data).status().message(), status.message());
+}
+
 TEST_F(VocTest, TheBloodCellsArePublishedOnes) {
   const char* const folder = std::getenv("KUMO_DATA");
   const std::string path = (folder == nullptr ? "" : folder) + std::string("/voc/bccd.tar.gz");
