@@ -23,6 +23,11 @@ float Intersection(const Box& a, const Box& b) {
 
 }  // namespace
 
+bool IsFinite(const Box& box) {
+  return std::isfinite(box.left) && std::isfinite(box.top) && std::isfinite(box.right) &&
+         std::isfinite(box.bottom);
+}
+
 float IntersectionOverUnion(const Box& a, const Box& b) {
   const float both = Intersection(a, b);
   return both > 0 ? both / (a.area() + b.area() - both) : 0;

@@ -23,6 +23,7 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
+bool IsFinite(const Box& box);
 // Area of the intersection over area of the union; 0 if both areas are 0.
 float IntersectionOverUnion(const Box& a, const Box& b);
 // The share of a box's area that lies in another one; 0 if it has none.

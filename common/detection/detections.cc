@@ -30,6 +30,7 @@ void AddClass(std::span<const Box> defaults, std::span<const BoxOffsets> offsets
   const auto first = std::ssize(*to);
   for (const Candidate& candidate : candidates) {
     const Box box = DecodeBox(offsets[candidate.box], defaults[candidate.box]);
+    if (!IsFinite(box)) continue;
     const auto covers = [&](const Detection& kept) {
       return IntersectionOverUnion(kept.box, box) > rule.overlap;
     };

@@ -40,7 +40,8 @@ struct RawDetections {
 };
 
 // The detections by decreasing score; of equal scores the first class and default box come first.
-// Scores that are no numbers are no detections. `defaults`: of the detector.
+// Scores that are no numbers and boxes that are not finite are no detections. `defaults`: of the
+// detector.
 std::vector<Detection> Detect(std::span<const Box> defaults, int64_t classes,
                               const RawDetections& raw, const DetectionRule& rule);
 

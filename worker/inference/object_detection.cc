@@ -109,6 +109,8 @@ class ObjectFinder {
         object.box.top *= down;
         object.box.bottom *= down;
       }
+      std::erase_if(images[i].objects,
+                    [](const Detection& object) { return !IsFinite(object.box); });
       if (!pictures_) continue;
       KUMO_ASSIGN_OR_RETURN(images[i].picture, pictures_->Write(seen.file, seen.content,
                                                                 images[i].objects, class_names_));

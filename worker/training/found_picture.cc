@@ -1,7 +1,6 @@
 #include "worker/training/found_picture.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -56,9 +55,7 @@ Picture Draw(std::span<const uint8_t> planes, std::span<const int64_t> extents,
   }
   std::vector<Detection> shown;
   for (const Detection& one : sample.found) {
-    const bool finite = std::isfinite(one.box.left) && std::isfinite(one.box.top) &&
-                        std::isfinite(one.box.right) && std::isfinite(one.box.bottom);
-    if (one.score < kShownScore || !finite) continue;
+    if (one.score < kShownScore) continue;
     shown.push_back(one);
     shown.back().box = Scaled(one.box, across, down);
   }

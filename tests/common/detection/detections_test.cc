@@ -83,6 +83,19 @@ TEST(Detections, ScoresThatAreNoNumbersAreNone) {
   EXPECT_TRUE(Detect(defaults, 1, {offsets, scores}, {}).empty());
 }
 
+// JSON has no such numbers, and pictures no such places.
+TEST(Detections, BoxesThatAreNotFiniteAreNone) {
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  const Box defaults[] = {
+      {0, 0, 10, 10}, {0, 0, 10, 10}, {0, 0, 10, 10}, {0, 0, 10, 10}, {50, 0, 60, 10}};
+  const BoxOffsets offsets[] = {{none, 0, 0, 0}, {0, none, 0, 0}, {0, 0, none, 0}, {0, 0, 0, 1e9f}};
+  const std::vector<BoxOffsets> all = {offsets[0], offsets[1], offsets[2], offsets[3], {}};
+  const std::vector<float> scores = {0, 9, 0, 8, 0, 7, 0, 6, 0, 5};
+  const std::vector<Detection> found = Detect(defaults, 1, {all, scores}, {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].box, defaults[4]);
+}
+
 struct Picture {
   std::vector<Detection> detections;
   std::vector<GroundTruth> objects;
