@@ -29,6 +29,8 @@ void AddClass(std::span<const Box> defaults, std::span<const BoxOffsets> offsets
   KeepBest(rule.candidates, &candidates);
   const auto first = std::ssize(*to);
   for (const Candidate& candidate : candidates) {
+    // Worse ones of the class are not among the best of the picture.
+    if (std::ssize(*to) - first == rule.most) break;
     const Box box = DecodeBox(offsets[candidate.box], defaults[candidate.box]);
     if (!IsFinite(box)) continue;
     const auto covers = [&](const Detection& kept) {
@@ -40,6 +42,12 @@ void AddClass(std::span<const Box> defaults, std::span<const BoxOffsets> offsets
 }
 
 }  // namespace
+
+int CandidatesFor(int most) {
+  constexpr DetectionRule kEvaluation;
+  constexpr int kForEach = 4;
+  return most <= kEvaluation.most ? kEvaluation.candidates : kForEach * most;
+}
 
 std::vector<Detection> Detect(std::span<const Box> defaults, int64_t classes,
                               const RawDetections& raw, const DetectionRule& rule) {

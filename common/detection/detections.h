@@ -29,6 +29,10 @@ struct DetectionRule {
   int most = 200;        // detections of a picture, the best ones
 };
 
+// Candidates of a class for up to `most` detections of a picture: those of the evaluations up to
+// their number of detections, and above it four for each, since most candidates are covered.
+int CandidatesFor(int most);
+
 // Least score of detections for people and programs, who do not rank them as evaluations do.
 inline constexpr float kShownScore = 0.5f;
 

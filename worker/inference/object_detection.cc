@@ -94,10 +94,12 @@ class ObjectFinder {
   Result<std::vector<ImageObjects>> Find(const ImageMinibatch& minibatch) {
     std::vector<ImageObjects> images;
     if (minibatch.images.empty()) return images;
+    DetectionRule rule = request_.rule;
+    rule.candidates = CandidatesFor(rule.most);
     // A whole minibatch, so that an image's objects do not depend on the number of images.
     KUMO_ASSIGN_OR_RETURN(auto found,
                           model_->Detect(request_.batch, static_cast<int>(minibatch.images.size()),
-                                         minibatch.pixels, request_.rule));
+                                         minibatch.pixels, rule));
     for (size_t i = 0; i < found.size(); ++i) {
       const ImageMinibatch::Image& seen = minibatch.images[i];
       images.push_back({seen.file, seen.height, seen.width, std::move(found[i])});

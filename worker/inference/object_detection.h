@@ -16,7 +16,7 @@ namespace kumo {
 struct DetectRequest {
   // Images, folders and archives of images (searched recursively).
   std::vector<std::string> inputs = {};
-  DetectionRule rule = {.least_score = kShownScore};
+  DetectionRule rule = {.least_score = kShownScore};  // its candidates are CandidatesFor(its most)
   int batch = 16;             // images that are computed together; the CPU has 16 lanes
   std::string out = "";       // file of the JSON; "": stdout
   std::string pictures = "";  // folder for copies of the images with their objects; "": none

@@ -96,6 +96,29 @@ TEST(Detections, BoxesThatAreNotFiniteAreNone) {
   EXPECT_EQ(found[0].box, defaults[4]);
 }
 
+TEST(Detections, MoreObjectsHaveMoreCandidates) {
+  EXPECT_EQ(CandidatesFor(1), 400) << "as evaluation";
+  EXPECT_EQ(CandidatesFor(DetectionRule().most), DetectionRule().candidates);
+  EXPECT_EQ(CandidatesFor(201), 804);
+  EXPECT_EQ(CandidatesFor(1'000'000), 4'000'000);
+  // Each box twice: the second one is a candidate that the first one covers.
+  std::vector<Box> defaults;
+  std::vector<BoxOffsets> offsets;
+  std::vector<float> scores;
+  for (int i = 0; i < 2000; ++i) {
+    const auto left = static_cast<float>(20 * (i / 2));
+    defaults.push_back({left, 0, left + 10, 10});
+    offsets.push_back({});
+    scores.insert(scores.end(), {0, 5});
+  }
+  for (const int most : {200, 600, 1000}) {
+    const DetectionRule rule = {.candidates = CandidatesFor(most), .most = most};
+    const std::vector<Detection> found = Detect(defaults, 1, {offsets, scores}, rule);
+    ASSERT_EQ(std::ssize(found), most);
+    EXPECT_EQ(found.back().box, defaults[2 * (most - 1)]);
+  }
+}
+
 struct Picture {
   std::vector<Detection> detections;
   std::vector<GroundTruth> objects;
