@@ -11,6 +11,7 @@
 
 #include "common/base/text.h"
 #include "common/detection/boxes.h"
+#include "common/detection/detections.h"
 #include "data/readers/class_list.h"
 #include "data/readers/image_loader.h"
 #include "data/readers/image_set.h"
@@ -52,11 +53,12 @@ enum class Oddity {
   kOutside,
   kClipped,
   kWithoutObjects,
+  kBeyondEvaluation,
   kManyObjects,
   kOtherSize,
   kStoredSize,
 };
-static_assert(kMostMatchedObjects == 4096, "as the text below says");
+static_assert(kMostMatchedObjects == 4096 && DetectionRule().most == 200, "as the texts below say");
 // By Oddity: one case, several, and what is done.
 struct OddityText {
   const char* one;
@@ -70,6 +72,9 @@ constexpr OddityText kOddities[] = {
     {"box lies", "boxes lie", "outside the image: dropped"},
     {"box lies", "boxes lie", "partly outside the image: clipped"},
     {"image has", "images have", "no objects: kept"},
+    {"image has", "images have",
+     "more than 200 objects: kept, but evaluation counts the best 200 detections of an image only; "
+     "cut the images into tiles"},
     {"image has", "images have",
      "more than 4096 objects: kept, but the loss multibox matches the first 4096 only, while mean "
      "average precision counts all; cut the images into tiles"},
@@ -276,6 +281,7 @@ class Judge {
     if (objects == 0 && !judged_.damaged.contains(number)) {
       oddities_.Add(Oddity::kWithoutObjects, where);
     }
+    if (objects > DetectionRule().most) oddities_.Add(Oddity::kBeyondEvaluation, where);
     if (objects > kMostMatchedObjects) oddities_.Add(Oddity::kManyObjects, where);
     judged_.capacity = std::max(judged_.capacity, objects);
     judged_.sizes.push_back(size);

@@ -14,6 +14,7 @@
 //   wholly outside the image                      the object is dropped
 //   partly outside the image                      the box is clipped
 //   image without objects                         is kept
+//   more objects than evaluation counts           are kept
 //   more objects than kMostMatchedObjects         are kept
 //   annotated size is not the image's             the image's counts
 //

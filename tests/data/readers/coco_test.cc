@@ -187,8 +187,15 @@ TEST_F(CocoTest, AJsonThatAnArchiveHasTwiceIsRefused) {
   EXPECT_THAT(Refusal(), HasSubstr("objects.tar/objects.json: occurs more than once in the "));
 }
 
-TEST_F(CocoTest, MoreObjectsThanALossMatchesAreNoted) {
+TEST_F(CocoTest, MoreObjectsThanEvaluationCountsOrALossMatchesAreNoted) {
   std::vector<CocoEntry> entries = kLetters;
+  const auto counted = HasSubstr("1 image has more than 200 objects");
+  entries[1].objects.assign(200, {0, {1, 1, 5, 5}});
+  Write(entries);
+  EXPECT_THAT(Opened()->notes().Lines(), Not(Contains(counted)));
+  entries[1].objects.push_back({0, {1, 1, 5, 5}});
+  Write(entries);
+  EXPECT_THAT(Opened()->notes().Lines(), Contains(AllOf(counted, HasSubstr("train/two.png"))));
   entries[1].objects.assign(4096, {0, {1, 1, 5, 5}});
   Write(entries);
   const auto note = HasSubstr("1 image has more than 4096 objects");
