@@ -478,7 +478,7 @@ class GraphBuilder {
       return InvalidArgument("loss_weight: the only loss has none; set schedule.learning_rate");
     }
     const int output = outputs_.at(layer.name());
-    if (output == kNoValue) return OkStatus();
+    if (output == kNoValue) return CheckAloneWithMultibox(layer.name());
     if (!read_.contains(output)) return InvalidArgument("no layer reads its output");
     if (trained_.empty()) FindTrained();
     const auto node = std::ranges::find(graph_.nodes, layer.name(), &Node::name);
@@ -487,6 +487,20 @@ class GraphBuilder {
     };
     if (graph_.trains(*node) && std::ranges::none_of(graph_.nodes, trains)) {
       return InvalidArgument("no loss trains its tensors");
+    }
+    return OkStatus();
+  }
+  // A contribution counts by the positives of the detector's loss (Trainer), and so does the
+  // gradient of each other loss in it.
+  Status CheckAloneWithMultibox(const std::string& name) const {
+    const auto mine = std::ranges::find(graph_.losses, name, &LossNode::name);
+    if (mine->weight == 0) return OkStatus();
+    for (const LossNode& other : graph_.losses) {
+      if (other.name == name || other.weight == 0) continue;
+      if (!std::holds_alternative<MultiboxSpec>(other.spec)) continue;
+      return InvalidArgument("has a loss_weight above 0, as the loss " + other.name +
+                             ": multibox divides by the boxes with an object, and no other loss "
+                             "can be trained beside it; set loss_weight: 0 in one of the two");
     }
     return OkStatus();
   }

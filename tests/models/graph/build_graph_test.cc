@@ -88,11 +88,12 @@ std::string BoxHead(const std::string& name, const std::string& of_loss = "",
          "_o\" inputs: \"" + name + "_s\" " + of_loss +
          " multibox { classes: 2 maps { step: 2 size: 4 next_size: 6 } } }\n";
 }
+const std::string kMeasured = BoxHead("first", "loss_weight: 0", "trainable: false");
 const std::string kMap = "layers { name: \"map\" convolution { outputs: 2 kernel: 1 } }\n";
 
 // The counts of an evaluation are the last loss's.
 TEST(BuildGraphTest, OnlyTheLastLossHasPrecisions) {
-  const Result<Graph> graph = Build(kMap + BoxHead("first") + BoxHead("second"), "");
+  const Result<Graph> graph = Build(kMap + kMeasured + BoxHead("second"), "");
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_EQ(graph->metrics.Names(),
             "loss, offset_loss, class_loss, map, map_11, map_coco, "
@@ -104,20 +105,41 @@ TEST(BuildGraphTest, OnlyTheLastLossHasPrecisions) {
 TEST(BuildGraphTest, ATotalIsToldIfAllTrainedLossesAreMeansOverSamples) {
   std::vector<double> sums(MultiboxSpec::sums() + 4, 3.0);
   const std::vector<double> before = sums;
-  AddUpTotal(*Build(kMap + BoxHead("first") + BoxHead("second"), ""), sums);
+  AddUpTotal(*Build(kMap + kMeasured + BoxHead("second"), ""), sums);
   EXPECT_EQ(sums, before) << "no sum is the total's";
   const std::string mean =
       "layers { name: \"scores\" inputs: \"map\" fully_connected { outputs: 3 } }\n"
       "layers { name: \"aside\" targets: \"kind\" softmax_cross_entropy {} }\n";
-  EXPECT_EQ(Build(kMap + mean + BoxHead("last"), "")->metrics.Find("total_loss"), nullptr);
-  const std::string measured = BoxHead("measured", "loss_weight: 0", "trainable: false");
+  EXPECT_EQ(Build(kMap + kMeasured + BoxHead("last"), "")->metrics.Find("total_loss"), nullptr);
   const Result<Graph> graph =
-      Build(kMap + measured + mean +
+      Build(kMap + kMeasured + mean +
                 "layers { name: \"d\" inputs: \"map\" fully_connected { outputs: 3 } }\n"
                 "layers { name: \"last\" targets: \"kind\" softmax_cross_entropy {} }\n",
             "");
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_NE(graph->metrics.Find("total_loss"), nullptr) << "the ratio trains nothing";
+}
+
+// A round's gradients are weighed by the boxes with an object: gradients that are means over
+// samples would count by these, too.
+TEST(BuildGraphTest, ALossBesideMultiboxHasNoWeight) {
+  const auto mean = [](const std::string& fields) {
+    return "layers { name: \"scores\" inputs: \"map\" fully_connected { outputs: 3 } }\n"
+           "layers { name: \"aside\" targets: \"kind\" " +
+           fields + " softmax_cross_entropy {} }\n";
+  };
+  const auto error = [](const std::string& layers) {
+    return Build(kMap + layers, "").status().message();
+  };
+  EXPECT_THAT(
+      error(mean("") + BoxHead("boxes")),
+      HasSubstr("layer aside: has a loss_weight above 0, as the loss boxes: multibox divides "
+                "by the boxes with an object, and no other loss can be trained beside it; "
+                "set loss_weight: 0 in one of the two"));
+  EXPECT_THAT(error(BoxHead("boxes") + mean("loss_weight: 0.5")), HasSubstr("layer aside: has a"));
+  EXPECT_THAT(error(BoxHead("boxes") + BoxHead("others")),
+              HasSubstr("layer boxes: has a loss_weight above 0, as the loss others: multibox"));
+  EXPECT_EQ(error(kMeasured + BoxHead("boxes")), "");
 }
 
 TEST(BuildGraphTest, OutputsAreTheLayersThatTheFileNamesOrWhatTheLastLossReads) {
