@@ -105,8 +105,15 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
     }
     return contribution;
   }
-  const int64_t weight = plan_.SpanSamples(round, chunk, header.partition());
-  if (weight == 0) return contribution;
+  const int64_t of_span = plan_.SpanSamples(round, chunk, header.partition());
+  if (of_span == 0) return contribution;
+  if (header.has_weight() && (!policy_.MayWeigh(round, chunk.segment) || header.weight() < 0 ||
+                              header.weight() > kMostWeight)) {
+    return InvalidArgument(SubjectOf(header) + ": a weight of " + std::to_string(header.weight()));
+  }
+  // Nothing is decoded of a contribution without weight, and workers send nothing.
+  contribution.weight = header.has_weight() ? header.weight() : of_span;
+  if (contribution.weight == 0) return contribution;
   const Codec& codec = policy_.PushCodec(round, chunk);
   if (header.codec() != static_cast<uint32_t>(codec.id())) {
     return InvalidArgument(SubjectOf(header) + ": codec " + std::to_string(header.codec()) +
@@ -118,11 +125,6 @@ Result<CodedContribution> RoundMath::Contribution(const Chunk& chunk, const Mess
                            " bytes instead of " + std::to_string(codec.EncodedBytes(elements)));
   }
   KUMO_RETURN_IF_ERROR(codec.Check(push.payload.bytes, elements).WithContext(SubjectOf(header)));
-  if (header.has_weight() && (!policy_.MayWeigh(round, chunk.segment) || header.weight() < 0 ||
-                              header.weight() > kMostWeight)) {
-    return InvalidArgument(SubjectOf(header) + ": a weight of " + std::to_string(header.weight()));
-  }
-  contribution.weight = header.has_weight() ? header.weight() : weight;
   contribution.codec = &codec;
   contribution.bytes = push.payload.bytes;
   contribution.owner = push.payload.owner;

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include <glog/logging.h>
+
 namespace kumo {
 
 Contribution::Contribution(const JobShape& shape, const RoundPlan& round, int partition,
@@ -15,6 +17,7 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, int pa
     const int64_t begin = chunk.range.begin;
     GradientCodec::Encoding& encoding = encodings_.emplace_back();
     places.push_back(end);
+    may_weigh_.push_back(shape.policy.MayWeigh(round, chunk.segment));
     const bool contributes =
         JobPlan::TakesPart(round, chunk) && shape.plan.SpanSamples(round, chunk, partition) > 0;
     asked_[chunk.index] = !contributes;
@@ -47,6 +50,15 @@ Contribution::Contribution(const JobShape& shape, const RoundPlan& round, int pa
 // The backend writes into the parts until Wait returns.
 Contribution::~Contribution() {
   if (coding_) (void)backend_->Wait();
+}
+
+void Contribution::Discard() {
+  for (const Chunk& chunk : chunks_) {
+    if (!may_weigh_[chunk.index]) continue;
+    CHECK(asked_[chunk.index] == encodings_[chunk.index].code.empty()) << chunk.index;
+    asked_[chunk.index] = true;
+    encodings_[chunk.index].code = {};
+  }
 }
 
 Contribution::Part& Contribution::AddPart(std::span<const int> chunks) {

@@ -43,6 +43,10 @@ class Contribution {
   Contribution(const Contribution&) = delete;
   Contribution& operator=(const Contribution&) = delete;
 
+  // Leaves out all chunks that count by the weight of the contribution (RoundPolicy::MayWeigh) and
+  // keeps their residuals, as without samples: servers discard a contribution of weight 0, and with
+  // it would be lost what earlier rounds left. None of these chunks may be coded yet.
+  void Discard();
   // Codes chunks at a mark of the backend's next Repeat, and then hands them to on_coded unless one
   // of their elements is bad.
   void CodeAt(int mark, std::span<const int> chunks, OnCoded on_coded);
@@ -57,7 +61,7 @@ class Contribution {
   };
   // The first bad element, if any; valid after Finish.
   std::optional<BadNumber> first_bad() const;
-  // The codes by chunk; valid after Finish.
+  // The codes by chunk, empty if there is none; valid after Finish.
   std::vector<Payload> payloads() const;
 
  private:
@@ -76,6 +80,7 @@ class Contribution {
   std::shared_ptr<std::byte> memory_;               // holds all codes
   std::vector<GradientCodec::Encoding> encodings_;  // by chunk, as planned
   std::vector<bool> asked_;                         // by chunk
+  std::vector<bool> may_weigh_;                     // by chunk: RoundPolicy::MayWeigh
   std::deque<Part> parts_;                          // a deque: the backend keeps pointers into it
   bool coding_ = false;
 };

@@ -218,8 +218,8 @@ Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_code
     const BlockStep step = StepAt(experiment_, before + metrics.samples, slice.size());
     backend_->SetStep(ParametersOf(experiment_, job_, part.round, part.partition, step,
                                    weights_.StepsBefore(part.round, part.partition, *carried)));
-    if (!steps && on_coded) {
-      // A gradient is of one minibatch, whose weight is known before its chunks are coded.
+    // A gradient is of one minibatch, whose weight is known before its chunks are coded.
+    if (!steps && on_coded && !in_parts() && *weight != 0) {
       const auto on_weighed = [on_coded, of = *weight](std::vector<CodedChunk> coded) {
         for (CodedChunk& chunk : coded) chunk.weight = of;
         on_coded(std::move(coded));
@@ -243,6 +243,7 @@ Result<MetricSums> Trainer::Minibatches(const Part& part, const OnCoded& on_code
       FinishMinibatch(steps, carried);
     }
   }
+  if (weight != nullptr && *weight == 0) contribution->Discard();
   KUMO_ASSIGN_OR_RETURN(metrics.sums, net_->TakeSums());
   return metrics;
 }

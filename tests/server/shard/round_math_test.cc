@@ -180,6 +180,12 @@ TEST(RoundMath, AContributionCountsByItsSamplesUnlessItHasAnotherWeight) {
     ASSERT_TRUE(contribution.ok()) << contribution.status().message();
     EXPECT_EQ(contribution->weight, weight);
   }
+  push.payload = {};
+  EXPECT_FALSE(math.Contribution(chunk, push).ok());
+  push.header.set_weight(0);
+  const auto empty = math.Contribution(chunk, push);
+  ASSERT_TRUE(empty.ok()) << empty.status().message();
+  EXPECT_EQ(empty->weight, 0);
   // Running statistics are always means over samples.
   const Chunk statistics = Of(job, Segment::kStatistics);
   push = test::PushMessage(job, statistics, 1, 0);

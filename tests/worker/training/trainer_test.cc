@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/common/job/loss_and_accuracy.h"
+#include "tests/data/detection_files.h"
+#include "tests/data/test_files.h"
 #include "tests/worker/training/trainer_harness.h"
 #include "worker/training/trainer.h"
 
@@ -298,6 +300,76 @@ TEST_F(TrainerTest, WhatCodingLosesComesWithTheNextRounds) {
       }
       EXPECT_GT(lost, 0);
       EXPECT_NEAR(off, lost, 1e-3 * lost + 1e-4);
+    }
+  }
+}
+
+constexpr char kTinyDetector[] = R"(
+  name: "tiny_detector"
+  input { channels: 3 height: 20 width: 30 }
+  layers { name: "trunk" convolution { outputs: 4 kernel: 3 stride: 2 pad: 1 } }
+  layers { name: "offsets" inputs: "trunk" convolution { outputs: 16 kernel: 3 pad: 1 } }
+  layers { name: "scores" inputs: "trunk" convolution { outputs: 12 kernel: 3 pad: 1 } }
+  layers { name: "loss" inputs: "offsets" inputs: "scores"
+           multibox { classes: 2 maps { step: 2 size: 8 next_size: 11 ratios: 2 } } })";
+
+// Servers discard the contribution of a gradient or a block without an object, whose weight is 0.
+TEST_F(TrainerTest, WhatCodingLostWaitsWhileContributionsHaveNoWeight) {
+  std::vector<test::VocImage> images;
+  for (int i = 0; i < 24; ++i) {
+    images.push_back({"image" + std::to_string(i), {}});
+    if (i % 3 == 0) images.back().objects = {{i % 2 == 0 ? "cat" : "dog", {4, 4, 15, 13}}};
+  }
+  test::WriteFiles(folder_ + "/voc", test::VocLayout("", images, "trainval"));
+  PosixFileSystem files;
+  ASSERT_TRUE(WriteFileAtomically(files, folder_ + "/detector.pbtxt", kTinyDetector).ok());
+  // Minibatches in parts, too.
+  for (const auto& [mode, parts] :
+       {std::pair{SyncMode::kGradient, 1}, {SyncMode::kGradient, 2}, {SyncMode::kBlock, 1}}) {
+    for (const CodecId codec : {CodecId::kInt8, CodecId::kOneBit, CodecId::kTopk2bit}) {
+      Experiment e = Block();
+      e.sync.mode = mode;
+      e.sync.minibatch = e.sync.minibatch_parts = parts;
+      e.sync.block = 2;
+      e.sync.residual_factor = 1;
+      e.cluster.chunk_kib = 1;
+      e.network.file = folder_ + "/detector.pbtxt";
+      e.data.reader = DataReader::kVoc;
+      e.data.train_images = "voc";
+      e.data.validation_images = "voc:trainval";
+      e.data.classes = 2;
+      Worker exact(e);
+      e.sync.push_codec = codec;
+      Worker coded(e);
+      coded.on_coded = [](const std::vector<CodedChunk>&) {};
+      std::vector<double> sent(exact.layout().size()), wanted(exact.layout().size());
+      std::vector<float> residual(exact.layout().size());
+      int discarded = 0, counted = 0;
+      for (int64_t round = 0; round < exact.shape.plan.rounds(); ++round) {
+        const std::vector<float> x = exact.Decode(exact.Train(round, 1), round);
+        const TrainedBlock block = coded.Train(round, 1, true);
+        const std::vector<float> y = coded.Decode(block, round);
+        ASSERT_TRUE(block.weight);
+        ++(*block.weight > 0 ? counted : discarded);
+        EXPECT_EQ(block.contributions[0].empty(), *block.weight == 0);
+        for (size_t i = 0; *block.weight > 0 && i < x.size(); ++i) {
+          sent[i] += y[i];
+          wanted[i] += x[i];
+        }
+        for (const CarriedArray& array : block.carried) {
+          ASSERT_EQ(array.index, 0);
+          const Range range = coded.map().chunks()[array.chunk].range;
+          std::memcpy(residual.data() + range.begin, array.payload.bytes.data(),
+                      array.payload.bytes.size());
+        }
+        for (size_t i = 0; i < x.size(); ++i) {
+          ASSERT_NEAR(sent[i] + residual[i], wanted[i], 1e-4 * (1 + std::abs(wanted[i])))
+              << WordOf(mode) << ", " << parts << " parts, " << WordOf(codec) << ", round "
+              << round;
+        }
+      }
+      EXPECT_GT(discarded, 4);
+      EXPECT_GT(counted, 4);
     }
   }
 }
