@@ -56,9 +56,7 @@ Status NotTrained(const std::string& where, const std::string& class_name,
 
 std::unordered_map<std::string_view, int32_t> NumbersOfClasses(std::span<const std::string> names) {
   std::unordered_map<std::string_view, int32_t> numbers;
-  for (const std::string& name : names) {
-    numbers.emplace(name, static_cast<int32_t>(numbers.size()));
-  }
+  for (size_t i = 0; i < names.size(); ++i) numbers.emplace(names[i], static_cast<int32_t>(i));
   return numbers;
 }
 

@@ -149,29 +149,35 @@ struct Classes {
 
 Result<Classes> ClassesOfSet(const DetectionSet& set, const ReaderRequest& request) {
   Classes classes;
-  if (request.class_list.empty() && !request.train_names.empty()) {
-    classes.names = request.train_names;
-    const auto numbers = NumbersOfClasses(classes.names);
-    for (const std::string& name : set.names) {
-      const auto found = numbers.find(name);
-      if (found == numbers.end()) return NotTrained(set.name, name, classes.names);
-      classes.number_of.push_back(found->second);
-    }
-  } else if (request.class_list.empty()) {
+  const bool listed = !request.class_list.empty();
+  if (!listed && (request.train_names.empty() || request.train_names == set.names)) {
     classes.names = set.names;
     for (size_t i = 0; i < set.names.size(); ++i) {
       classes.number_of.push_back(static_cast<int32_t>(i));
     }
-  } else {
+  } else if (listed) {
     KUMO_ASSIGN_OR_RETURN(classes.names, ReadClassList(request.class_list));
     const auto numbers = NumbersOfClasses(classes.names);
     for (const std::string& name : set.names) {
       const auto found = numbers.find(name);
       classes.number_of.push_back(found == numbers.end() ? -1 : found->second);
     }
+  } else {
+    classes.names = request.train_names;
+    const auto numbers = NumbersOfClasses(classes.names);
+    if (numbers.size() < classes.names.size()) {
+      return InvalidArgument(set.name +
+                             ": has other classes than the training set, in which two have the "
+                             "same name; give one of them another name");
+    }
+    for (const std::string& name : set.names) {
+      const auto found = numbers.find(name);
+      if (found == numbers.end()) return NotTrained(set.name, name, classes.names);
+      classes.number_of.push_back(found->second);
+    }
   }
   if (std::ssize(classes.names) == request.classes || request.any_classes) return classes;
-  if (!request.class_list.empty()) {
+  if (listed) {
     KUMO_RETURN_IF_ERROR(CheckListed(request.class_list, classes.names, request.classes));
   }
   return InvalidArgument(

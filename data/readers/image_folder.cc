@@ -66,6 +66,7 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
   std::ranges::sort(set.class_names);
   set.class_names.erase(std::unique(set.class_names.begin(), set.class_names.end()),
                         set.class_names.end());
+  left_out.empty_classes = FoldersWithoutImages(listing, set.class_names);
   if (!request.train_names.empty()) {
     const auto numbers = NumbersOfClasses(request.train_names);
     for (const std::string& name : set.class_names) {
@@ -73,7 +74,6 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
     }
     set.class_names = request.train_names;
   }
-  left_out.empty_classes = FoldersWithoutImages(listing, set.class_names);
   if (std::ssize(set.class_names) != request.classes) {
     const std::vector<std::string>& empty = left_out.empty_classes;
     return InvalidArgument(

@@ -478,7 +478,7 @@ class GraphBuilder {
       return InvalidArgument("loss_weight: the only loss has none; set schedule.learning_rate");
     }
     const int output = outputs_.at(layer.name());
-    if (output == kNoValue) return CheckAloneWithMultibox(layer.name());
+    if (output == kNoValue) return CheckBesideMultibox(layer.name());
     if (!read_.contains(output)) return InvalidArgument("no layer reads its output");
     if (trained_.empty()) FindTrained();
     const auto node = std::ranges::find(graph_.nodes, layer.name(), &Node::name);
@@ -490,19 +490,30 @@ class GraphBuilder {
     }
     return OkStatus();
   }
-  // A contribution counts by the positives of the detector's loss (Trainer), and so does the
-  // gradient of each other loss in it.
-  Status CheckAloneWithMultibox(const std::string& name) const {
+  // A contribution counts by the positives of the last loss, if that is multibox (Trainer), and so
+  // does the gradient of each other loss in it. Multibox divides by them.
+  Status CheckBesideMultibox(const std::string& name) const {
+    const auto is_multibox = [](const LossNode& loss) {
+      return std::holds_alternative<MultiboxSpec>(loss.spec);
+    };
     const auto mine = std::ranges::find(graph_.losses, name, &LossNode::name);
-    if (mine->weight == 0) return OkStatus();
+    const bool last = mine + 1 == graph_.losses.end();
+    if (mine->weight == 0) {
+      if (!last || !is_multibox(*mine)) return OkStatus();
+      return InvalidArgument(
+          "has the loss_weight 0, but as the last loss it counts what the others train by its "
+          "boxes with an object; move it in front of them");
+    }
     for (const LossNode& other : graph_.losses) {
-      if (other.name == name || other.weight == 0) continue;
-      if (!std::holds_alternative<MultiboxSpec>(other.spec)) continue;
+      if (other.name == name || other.weight == 0 || !is_multibox(other)) continue;
       return InvalidArgument("has a loss_weight above 0, as the loss " + other.name +
                              ": multibox divides by the boxes with an object, and no other loss "
-                             "can be trained beside it; set loss_weight: 0 in one of the two");
+                             "can be trained beside it; set loss_weight: 0 here");
     }
-    return OkStatus();
+    if (!is_multibox(*mine) || last) return OkStatus();
+    return InvalidArgument(
+        "must be the last loss, since contributions count by its boxes with an object; move the "
+        "losses behind it in front of it");
   }
   // The values that a loss depends on that weighs something.
   void FindTrained() {

@@ -83,6 +83,7 @@ class Arrays:
     how_to_give_gradients = "write it into the arrays of model.gradients"
     how_to_step = "change the arrays in place, or assign the new ones to model.weights"
     has_zero_rates = False  # the program's own are unknown
+    renormalised: frozenset[str] = frozenset()
     device = "cpu"
     obstacle = ""
     unmatched: list[str] = []

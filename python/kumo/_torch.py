@@ -188,6 +188,12 @@ class TorchModel:
         """Whether the optimizer's learning rates are all 0, as at the start of a warm-up."""
         return self.optimizer is not None and all(group.get("lr") == 0 for group in self.optimizer.param_groups)
 
+    @property
+    def renormalised(self) -> frozenset[str]:
+        """Weights that each forward pass changes, and would change in the same way again."""
+        return frozenset(f"{name}.weight" if name else "weight" for name, module in self.module.named_modules()
+                         if getattr(module, "max_norm", None) is not None)
+
     def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
         return [(name, tuple(tensor.shape), self._kinds[name]) for name, tensor in self._tensors.items()]
 

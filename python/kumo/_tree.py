@@ -49,6 +49,7 @@ class TreeModel:
     how_to_give_gradients = "assign its pytree to model.gradients"
     how_to_step = "assign the new pytree to model.weights"
     has_zero_rates = False  # the program's own are unknown
+    renormalised: frozenset[str] = frozenset()
     obstacle = ""
 
     def __init__(self, tree: Tree):

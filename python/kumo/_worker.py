@@ -188,7 +188,10 @@ class Block(Work):
         return self.learning_rates[self._minibatch]
 
 
-_COMPARED_BLOCKS = 8  # of gradient mode: blocks of one minibatch each, to which a comparison is dear
+# Blocks of gradient mode are of one minibatch each, beside which a comparison of all weights is expensive.
+_COMPARED_BLOCKS = 8
+# A rate of 0 in the first step, or steps that a GradScaler leaves out, are no mistake.
+_MINIBATCHES_WITHOUT_STEP = 8
 
 
 class _Dropped(Exception):
@@ -239,6 +242,7 @@ class Worker:
         self._takes_part = True  # or will: blocks() has not ended
         self._has_gradients = False  # of an earlier block
         self._has_moved = False  # a trained weight, in an earlier block
+        self._minibatches = 0  # of blocks in which none has moved
         self._gradient_blocks = 0  # blocks of gradient mode whose weights were compared
         self._places: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
@@ -451,11 +455,14 @@ class Worker:
         if not work.steps:
             self._check_not_stepped(block)
             return
-        # Later blocks may well change nothing, as those of a hinge loss.
-        if self._has_moved:
+        # Later blocks may well change nothing, as those of a hinge loss, also for a worker that comes later.
+        if self._has_moved or block.round > 0 and self._minibatches == 0:
             return
         self._has_moved = any(self._is_changed(name) for name in self._trained)
-        if not self._has_moved and any(block.learning_rates) and not self._model.has_zero_rates:
+        if self._has_moved or not any(block.learning_rates) or self._model.has_zero_rates:
+            return
+        self._minibatches += len(block.learning_rates)
+        if self._minibatches > _MINIBATCHES_WITHOUT_STEP:
             raise KumoError(f"{block._place}: no trained weight has changed; {self._model.how_to_step}")
 
     def _check_not_stepped(self, block: Block) -> None:
@@ -464,7 +471,7 @@ class Worker:
             return
         self._gradient_blocks += 1
         for name in self._trained:
-            if self._is_changed(name):
+            if name not in self._model.renormalised and self._is_changed(name):
                 raise KumoError(f"{block._place}: tensor {name} has been changed, but in gradient mode the servers "
                                 "step, and the change is lost; use sync.mode = block, without sync.warmup_samples")
 
@@ -557,7 +564,7 @@ class Worker:
             else:
                 without.append(name)
         # Later gradients may well be zero, as those of a hinge loss.
-        if len(without) == len(trained) or not (moves or self._has_gradients):
+        if len(without) == len(trained) or not (moves or self._has_gradients or block.round > 0):
             raise KumoError(f"{block._place}: no parameter has a gradient at the end of the block; "
                             f"{self._model.how_to_give_gradients}")
         self._has_gradients = True

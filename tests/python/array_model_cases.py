@@ -145,7 +145,7 @@ class Steps(unittest.TestCase):
         worker._model = _adapted({"w": np.ones(3, np.float32), "b": np.ones(2, np.float16)}, None)
         worker._trained, worker._shapes = ["w", "b"], {"w": (3,), "b": (2,)}
         worker._places, worker._has_moved = {"w": 0, "b": 1}, False
-        worker._gradient_blocks = 0
+        worker._gradient_blocks = worker._minibatches = 0
         worker._reads = []
 
         def get(place, address):
@@ -156,16 +156,27 @@ class Steps(unittest.TestCase):
 
     def test_a_block_that_moves_nothing_is_refused_until_one_has_moved(self):
         worker, work = self.worker(), c.Work(steps=1)
-        block = types.SimpleNamespace(_place="block of round 2, partition 1", learning_rates=[0.0, 0.5])
-        with self.assertRaisesRegex(kumo.KumoError, "^block of round 2, partition 1: no trained weight has changed"):
+        block = types.SimpleNamespace(_place="block of round 0, partition 1", round=0, learning_rates=[0.0, *[0.5] * 8])
+        with self.assertRaisesRegex(kumo.KumoError, "^block of round 0, partition 1: no trained weight has changed"):
             worker._check_steps(block, work)
-        worker._check_steps(types.SimpleNamespace(learning_rates=[0.0, 0.0]), work)
+        worker._check_steps(types.SimpleNamespace(round=0, learning_rates=[0.0] * 9), work)
         worker._model.model.weights["b"][1] += 1
         worker._check_steps(block, work)
         worker._model.model.weights["b"][1] -= 1
         worker._reads.clear()
         worker._check_steps(block, work)
         self.assertEqual(worker._reads, [])
+
+    def test_the_first_short_blocks_may_move_nothing(self):
+        worker, work = self.worker(), c.Work(steps=1)
+        for number in range(8):
+            worker._check_steps(types.SimpleNamespace(round=number, learning_rates=[0.5]), work)
+        with self.assertRaisesRegex(kumo.KumoError, "no trained weight has changed"):
+            worker._check_steps(types.SimpleNamespace(_place="x", round=8, learning_rates=[0.5]), work)
+
+    def test_the_first_block_of_a_worker_that_comes_later_may_move_nothing(self):
+        worker, work = self.worker(), c.Work(steps=1)
+        worker._check_steps(types.SimpleNamespace(round=7, learning_rates=[0.5] * 50), work)
 
     def test_a_changed_weight_is_refused_in_the_first_blocks_of_gradient_mode(self):
         worker, work = self.worker(), c.Work(steps=0)

@@ -97,7 +97,7 @@ class NumpyTest(JobTest):
             "loss": "loss is nan in minibatch 0",
             "vector": "add(loss=...) got an array of shape [8]; give its mean over the 8 samples",
             "frozen": "partition 0: tensor frozen has been changed, but is frozen; leave it out of `frozen`",
-            "unmoved": "block of round 0, partition 0: no trained weight has changed; change the arrays in place",
+            "unmoved": ": no trained weight has changed; change the arrays in place",
             "clipped": "partition 0: tensor layer.bias has been changed, but in gradient mode the servers step",
             "gone": "the model has the tensors layer.weight, layer.bias, frozen, half, whole, scalar, but had",
             "fork": "forked from the process that opened the Worker",
@@ -274,7 +274,7 @@ class TorchTest(JobTest):
         mistakes = {
             "late_zero_grad": (gradient, "call zero_grad() before backward(), not after step()"),
             "replaced": (gradient, "tensor first.bias of the model has been replaced since the Worker was"),
-            "no_step": ([], "block of round 0, partition 0: no trained weight has changed; call optimizer.step()"),
+            "no_step": ([], ": no trained weight has changed; call optimizer.step()"),
             "clipped": (["sync.warmup_samples = 100", *gradient[1:]],
                         "partition 0: tensor first.weight has been changed, but in gradient mode the servers step"),
             "own_step": (gradient, "tensor first.weight has been changed, but in gradient mode the servers step"),

@@ -207,7 +207,7 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
 LibraryWorker::~LibraryWorker() {
   if (thread_.joinable()) EndEarly();
   // Next has returned the other errors, but the program may have caught them. A departure that was
-  // asked for is none, also if the partitions were not handed over in time.
+  // asked for is no error, even if the partitions were not handed over in time.
   const bool has_left = asked_to_leave_ && (ended_ || service_->handed_over());
   if (!service_ || service_->job_ended() || has_left) return;
   LOG_IF(WARNING, ended_) << "the worker has ended before the job: " << run_result_.message();

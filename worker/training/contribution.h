@@ -44,8 +44,8 @@ class Contribution {
   Contribution& operator=(const Contribution&) = delete;
 
   // Leaves out all chunks that count by the weight of the contribution (RoundPolicy::MayWeigh) and
-  // keeps their residuals, as without samples: servers discard a contribution of weight 0, and with
-  // it would be lost what earlier rounds left. None of these chunks may be coded yet.
+  // keeps their residuals, as without samples: servers discard a contribution of weight 0, so that
+  // what earlier rounds left in it would be lost. None of these chunks may be coded yet.
   void Discard();
   // Codes chunks at a mark of the backend's next Repeat, and then hands them to on_coded unless one
   // of their elements is bad.

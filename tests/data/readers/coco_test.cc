@@ -224,6 +224,25 @@ TEST_F(CocoTest, ALimitKeepsTheFirstImagesAndAListSelectsClasses) {
   EXPECT_THAT(set->notes().Lines(), Contains(HasSubstr("1 object has a class")));
 }
 
+TEST_F(CocoTest, CategoriesOfAValidationSetAreThoseOfTheTrainingSetEvenIfANameOccursTwice) {
+  std::string json(json_.begin(), json_.end());
+  const std::string x = R"("name":"x")";
+  const size_t at = json.find(x);
+  ASSERT_NE(at, json.npos) << json;
+  test::WriteFile(scratch_ / "objects.json",
+                  test::ToBytes(json.replace(at, x.size(), R"("name":"z")")));
+  const auto train = Opened();
+  ASSERT_NE(train, nullptr);
+  EXPECT_THAT(train->class_names(), ElementsAre("z", "y", "z"));
+  const auto names = train->class_names();
+  request_.train_names = {names.begin(), names.end()};
+  const auto validation = Opened();
+  ASSERT_NE(validation, nullptr);
+  EXPECT_EQ(test::DetectionsIn(*validation)[0].classes, test::DetectionsIn(*train)[0].classes);
+  request_.train_names = {"z", "z", "y"};
+  EXPECT_THAT(Refusal(), HasSubstr("in which two have the same name"));
+}
+
 TEST_F(CocoTest, IdsThatDoNotFitAreRefused) {
   const auto refusal_of = [&](const std::string& json) {
     test::WriteFile(scratch_ / "objects.json", test::ToBytes(json));

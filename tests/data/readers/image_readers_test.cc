@@ -350,6 +350,14 @@ TEST_F(ImageReadersTest, WhateverIsLeftOutIsCounted) {
     ASSERT_TRUE(set.ok()) << set.status().message();
     EXPECT_EQ((*set)->size(), kReaderImages);
     EXPECT_THAT((*set)->notes().Lines(), ElementsAre(text)) << path;
+    ReaderRequest validation = Request(path);
+    const auto names = (*set)->class_names();
+    validation.train_names = {names.begin(), names.end()};
+    validation.train_names.push_back("gifs");
+    validation.classes = static_cast<int>(validation.train_names.size());
+    const auto lacking = OpenImageFolder(validation);
+    ASSERT_TRUE(lacking.ok()) << lacking.status().message();
+    EXPECT_THAT((*lacking)->notes().Lines(), ElementsAre(text)) << "the training set has some";
     EXPECT_THAT(MeasureImageFolder(Request(path))->notes.Lines(), ElementsAre(text)) << path;
   }
   test::WriteFiles(scratch_ / "clean", files_);

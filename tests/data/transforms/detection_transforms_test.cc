@@ -317,8 +317,6 @@ TEST(ResizeTest, AnExpandedImageOfOneSizeGetsItBack) {
   EXPECT_EQ(FieldsAfter(fields, transforms), fields);
 }
 
-// Through all steps of the augmentation the painted rectangle is where its box says, and where the
-// mask says, to within a pixel.
 // Columns of a table have any name.
 TEST(DropDifficultTest, OtherFieldsOfThatNameAreNoFlags) {
   const Field image = {kImageField, NumberType::kUint8, {3, 9, 7}, FieldKind::kPicture};
@@ -338,6 +336,8 @@ TEST(DropDifficultTest, OtherFieldsOfThatNameAreNoFlags) {
   EXPECT_EQ(MakeTransforms({data, Fields{image, boxes, flags}, "a set"})->size(), 1u);
 }
 
+// Through all steps of the augmentation the painted rectangle is where its box says, and where the
+// mask says, to within a pixel.
 TEST(DetectionTransformsTest, APaintedRectangleFollowsItsBoxThroughAllSteps) {
   const test::ObjectSet set(150, 1, 60);
   const Experiment::Data data = SsdData();

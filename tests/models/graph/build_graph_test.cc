@@ -135,11 +135,16 @@ TEST(BuildGraphTest, ALossBesideMultiboxHasNoWeight) {
       error(mean("") + BoxHead("boxes")),
       HasSubstr("layer aside: has a loss_weight above 0, as the loss boxes: multibox divides "
                 "by the boxes with an object, and no other loss can be trained beside it; "
-                "set loss_weight: 0 in one of the two"));
-  EXPECT_THAT(error(BoxHead("boxes") + mean("loss_weight: 0.5")), HasSubstr("layer aside: has a"));
+                "set loss_weight: 0 here"));
+  EXPECT_THAT(error(BoxHead("boxes") + mean("loss_weight: 0.5")),
+              HasSubstr("layer boxes: must be the last loss"));
   EXPECT_THAT(error(BoxHead("boxes") + BoxHead("others")),
               HasSubstr("layer boxes: has a loss_weight above 0, as the loss others: multibox"));
   EXPECT_EQ(error(kMeasured + BoxHead("boxes")), "");
+  EXPECT_THAT(error(BoxHead("boxes") + kMeasured),
+              HasSubstr("layer boxes: must be the last loss, since contributions count by its"));
+  EXPECT_THAT(error(mean("") + BoxHead("boxes", "loss_weight: 0", "trainable: false")),
+              HasSubstr("layer boxes: has the loss_weight 0, but as the last loss it counts"));
 }
 
 TEST(BuildGraphTest, OutputsAreTheLayersThatTheFileNamesOrWhatTheLastLossReads) {
