@@ -56,7 +56,7 @@ struct ImageListing {
   LeftOut left_out;  // other files, hidden files and folders
 };
 
-// Most memory for the entries of an archive, a few MiB of which may unpack to any number of names.
+// Most memory for the entries of an archive: a few MiB may unpack to any number of names.
 inline constexpr int64_t kMostListingBytes = int64_t{1} << 30;
 
 // Lists the entries. Hidden files and folders are not entered, at any level: names that begin with

@@ -191,8 +191,8 @@ class TorchModel:
     @property
     def renormalised(self) -> frozenset[str]:
         """Weights that each forward pass changes, and would change in the same way again."""
-        return frozenset(f"{name}.weight" if name else "weight" for name, module in self.module.named_modules()
-                         if getattr(module, "max_norm", None) is not None)
+        of = {id(module.weight) for module in self.module.modules() if getattr(module, "max_norm", None) is not None}
+        return frozenset(name for name, tensor in self._tensors.items() if id(tensor) in of)
 
     def tensors(self) -> list[tuple[str, tuple[int, ...], int]]:
         return [(name, tuple(tensor.shape), self._kinds[name]) for name, tensor in self._tensors.items()]

@@ -467,6 +467,14 @@ class Seeds(unittest.TestCase):
 
 
 class Modules(unittest.TestCase):
+    def test_weights_that_a_forward_pass_renormalises_are_known(self):
+        embedding = nn.Embedding(4, 3, max_norm=1.0)
+        model = TorchModel(nn.Sequential(embedding, nn.Linear(3, 2)), None)
+        self.assertEqual(model.renormalised, {"0.weight"})
+        before = embedding.weight.detach().mul_(10).clone()
+        embedding(torch.arange(4))
+        self.assertFalse(model.has_values("0.weight", before.numpy()))
+
     def test_modes_are_those_of_the_program(self):
         module = Net()
         module.norm.eval()
