@@ -79,7 +79,7 @@ std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec,
   if (way == ConvolutionWay::kGrouped) return MakeGroupedConvolution(engine, spec, max_batch);
   if (way == ConvolutionWay::kGathered) return MakeGatheredConvolution(engine, spec, max_batch);
   std::unique_ptr<Op> op = way == ConvolutionWay::kMinimal
-                               ? MakeWinogradConvolution(engine, spec)
+                               ? MakeWinogradConvolution(engine, spec, max_batch)
                                : MakePlainConvolution(engine, spec, max_batch);
   if (spec.pool) return op;
   return std::make_unique<ConvolutionByBatch>(

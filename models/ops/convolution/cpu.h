@@ -23,7 +23,8 @@ std::unique_ptr<Op> MakeGroupedConvolution(Engine& engine, const ConvolutionSpec
 std::unique_ptr<Op> MakeGatheredConvolution(Engine& engine, const ConvolutionSpec& spec,
                                             int max_batch);
 bool PaysByWinograd(const ConvolutionSpec& spec, int batch, int64_t lanes);
-std::unique_ptr<Op> MakeWinogradConvolution(Engine& engine, const ConvolutionSpec& spec);
+std::unique_ptr<Op> MakeWinogradConvolution(Engine& engine, const ConvolutionSpec& spec,
+                                            int max_batch);
 
 // The op of a spec by the ways above.
 std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch);

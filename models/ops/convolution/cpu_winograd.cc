@@ -8,20 +8,22 @@
 
 #include "models/ops/convolution/cpu.h"
 #include "models/ops/convolution/cpu_winograd_passes.h"
+#include "models/ops/convolution/cpu_zero_windows.h"
 
 namespace kumo::cpu {
 namespace {
 
 class WinogradConvolution final : public WeightedOp<FloatOp> {
  public:
-  WinogradConvolution(Engine& engine, const ConvolutionSpec& spec)
+  WinogradConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
       : WeightedOp(spec.bias),
         engine_(engine),
         spec_(spec),
         out_(spec.output()),
         forward_(engine, out_, spec.input, spec.pad),
         backward_(engine, spec.input, out_, spec.kernel_height - 1 - spec.pad),
-        weight_products_(engine, spec.input, out_, spec.pad) {
+        weight_products_(engine, spec.input, out_, spec.pad),
+        zero_windows_(engine, out_, spec.input, spec.pad, max_batch) {
     CHECK(!spec.pool);
   }
 
@@ -36,6 +38,7 @@ class WinogradConvolution final : public WeightedOp<FloatOp> {
     const int64_t inputs = spec_.input.channels();
     forward_.Run(pass.batch, {weight_, inputs * kTaps, kTaps, false, pass.fixed_tensors}, input,
                  bias_, output);
+    zero_windows_.Settle(pass.batch, input, bias_, output);
   }
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,
@@ -60,6 +63,7 @@ class WinogradConvolution final : public WeightedOp<FloatOp> {
   WinogradProduct forward_;
   WinogradProduct backward_;
   WinogradWeightGradient weight_products_;
+  ZeroWindows zero_windows_;
 };
 
 }  // namespace
@@ -86,8 +90,9 @@ bool PaysByWinograd(const ConvolutionSpec& spec, int batch, int64_t lanes) {
   return inputs >= 8 && minimal < 0.8 * plain;
 }
 
-std::unique_ptr<Op> MakeWinogradConvolution(Engine& engine, const ConvolutionSpec& spec) {
-  return std::make_unique<WinogradConvolution>(engine, spec);
+std::unique_ptr<Op> MakeWinogradConvolution(Engine& engine, const ConvolutionSpec& spec,
+                                            int max_batch) {
+  return std::make_unique<WinogradConvolution>(engine, spec, max_batch);
 }
 
 }  // namespace kumo::cpu

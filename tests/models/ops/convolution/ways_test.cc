@@ -113,6 +113,50 @@ TEST(ConvolutionWaysTest, WhatRoundingAddsToAMinimalFilteringIsBounded) {
   }
 }
 
+// A rounding error in the place of 0 would be multiplied by 1e5 where an l2_normalisation follows.
+TEST(ConvolutionWaysTest, AWindowOfZerosGivesTheBiasAlone) {
+  constexpr int64_t kChannels = 32, kSize = 23, kOutputs = 32;
+  for (const int pad : {0, 1, 2}) {
+    const std::string text =
+        "name: \"l\" convolution { outputs: 32 kernel: 3 pad: " + std::to_string(pad) + " }";
+    for (const Setting& setting : Settings()) {
+      LayerOnDevice layer({"", {kChannels, kSize, kSize}, text.c_str()}, setting);
+      const std::vector<float> bias = layer.weights()[1];
+      for (const int batch : {1, 3, 9, 33}) {
+        // Zeros but for a part, which is another one in each sample; in every third all are random.
+        Rng rng(8, RngPurpose::kTest);
+        std::vector<float> x = RandomNumbers(batch * kChannels * kSize * kSize, &rng);
+        const auto is_zero = [&](int64_t sample, int64_t row, int64_t column) {
+          if (row < 0 || row >= kSize || column < 0 || column >= kSize) return true;
+          return sample % 3 != 2 && (row < 5 + sample || column % 11 > 2 + sample % 4);
+        };
+        for (int64_t i = 0; i < std::ssize(x); ++i) {
+          const int64_t row = i / kSize % kSize, sample = i / (kChannels * kSize * kSize);
+          if (is_zero(sample, row, i % kSize)) x[i] = i % 2 == 0 ? 0.0f : -0.0f;
+        }
+        const std::vector<float> y = layer.Forward(x, batch, true);
+        const int64_t size = kSize + 2 * pad - 2;
+        int64_t windows = 0, wrong = 0, others = 0, others_with_bias = 0;
+        for (int64_t i = 0; i < std::ssize(y); ++i) {
+          const int64_t row = i / size % size - pad, column = i % size - pad;
+          bool is_all_zero = true;
+          for (int64_t tap = 0; tap < 9; ++tap) {
+            is_all_zero &= is_zero(i / (kOutputs * size * size), row + tap / 3, column + tap % 3);
+          }
+          const float at_zeros = bias[i / (size * size) % kOutputs];
+          const bool has_bias = y[i] == at_zeros;
+          (is_all_zero ? windows : others) += 1;
+          if (is_all_zero && !has_bias) ++wrong;
+          if (!is_all_zero && has_bias) ++others_with_bias;
+        }
+        EXPECT_EQ(wrong, 0) << setting.name << ", " << batch << " samples, pad " << pad;
+        EXPECT_GT(windows, 0);
+        EXPECT_LE(others_with_bias, others / 1000) << "only by chance";
+      }
+    }
+  }
+}
+
 TEST(ConvolutionWaysTest, ASamplesBitsDoNotDependOnTheOthersOfItsMinibatch) {
   ThreeByThree convolution(9, 10, 12, 1);
   const std::vector<float> x = convolution.RandomInput(40);
