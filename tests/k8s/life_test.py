@@ -36,8 +36,8 @@ SMALL = ["--set", "job.epochs=3", "--set", "cluster.recovery=exact"]
 
 def data_for(folder):
     """Digits of the test's own: it mounts nothing that it has not made."""
-    subprocess.run([BUILD / "bin/kumo-data", "digits", "--out", folder, "--train", "20000",
-                    "--validation", "2000"], check=True, capture_output=True)
+    subprocess.run([BUILD / "bin/kumo-data", "digits", "--out", folder, "--train", "10000",
+                    "--validation", "1000"], check=True, capture_output=True)
     return folder
 
 
@@ -155,14 +155,18 @@ def delete(pod):
 
 
 class LifeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.enterClassContext(scratch_folder())
+        cls.data = data_for(folder / "data")
+        # Without replicas; a job with them has the same bits.
+        cls.undisturbed = undisturbed_in(folder, cls.data)
+
     def play(self, *what, **more):
         """A life, and what it is to come to: the last checkpoint's name and the weights."""
-        folder = self.enterContext(scratch_folder())
-        data = data_for(folder / "data")
-        undisturbed = undisturbed_in(folder, data)
-        life = Life(folder, data, *what, **more)
+        life = Life(self.enterContext(scratch_folder()), self.data, *what, **more)
         self.addCleanup(life.cluster.close)
-        return life, undisturbed
+        return life, self.undisturbed
 
     def wait_for_end(self, life):
         life.wait_for(life.is_over, "the end of the Job `run`")
@@ -172,9 +176,7 @@ class LifeTest(unittest.TestCase):
         self.assertIn("scaled life-server to 0", life.printed_by_run())
 
     def test_a_worker_that_finds_no_node_does_not_outlive_the_run(self):
-        folder = self.enterContext(scratch_folder())
-        life = Life(folder, data_for(folder / "data"), "keys", settings=("--set", "job.epochs=1"))
-        self.addCleanup(life.cluster.close)
+        life, _ = self.play("keys", settings=("--set", "job.epochs=1"))
         life.wait_for_round(1)
         life.workers.no_node.add(1)
         delete(life.workers.pods[1])
