@@ -219,8 +219,8 @@ class Worker:
       counts.
     seed: whether random, numpy and torch are seeded for each block by (job.seed, round, partition).
 
-    Use it in a `with` statement, in the process that opened it, by one thread. A process has one worker
-    at a time.
+    Use it in a `with` statement, in the process that opened it, by one thread; others may call leave() and
+    close(). A process has one worker at a time.
     """
 
     def __init__(self, experiment: str | os.PathLike | None, model: Any, optimizer: Any = None, *,
@@ -352,7 +352,9 @@ class Worker:
         """Asks to leave the job without loss. Go on with the loop, which then ends soon, or raises a
         KumoError if the partitions are not handed over within checkpoint.grace_s seconds."""
         self._check_process()
-        self._check(c.library.kumo_worker_leave(self._handle))
+        if not self._handle:
+            raise KumoError("the worker is closed: it has left the job already")
+        c.check(c.library.kumo_worker_leave(self._handle))
 
     def close(self) -> None:
         """Ends the worker; a block in progress is given back to the other workers."""
@@ -416,13 +418,19 @@ class Worker:
     def _check(self, status: int) -> None:
         if status == c.ABORTED:
             raise _Dropped
+        self._check_open(status)
+
+    def _check_open(self, status: int) -> None:
+        if status != c.OK and not self._handle:
+            raise KumoError("the worker was closed by another thread, or by the end of the program, while this "
+                            "thread was in its loop over blocks(); call leave(), and join this thread before")
         c.check(status)
 
     def _next(self) -> c.Work | None:
         """The next work; None at the end. Waits in short steps, so that signals are handled."""
         work = c.Work()
         while work.kind == c.WORK_NONE:
-            c.check(c.library.kumo_worker_next(self._handle, 100, ctypes.byref(work)))
+            self._check_open(c.library.kumo_worker_next(self._handle, 100, ctypes.byref(work)))
         self._ended = work.kind in (c.WORK_DONE, c.WORK_LEFT)
         if work.kind == c.WORK_LEFT and self._terminated:
             print("kumo: has left the job after SIGTERM", file=sys.stderr)

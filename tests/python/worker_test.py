@@ -133,6 +133,52 @@ class NumpyTest(JobTest):
         self.assertEqual(launched.returncode, 78, launched.stdout + launched.stderr)
         self.assertIn("no-such-python is in no folder of PATH", launched.stdout + launched.stderr)
 
+    def threads_program(self, end):
+        """Runs a program whose thread goes through the loop of a worker, while the main thread does `end`. No
+        server listens, so that the loop waits for work. Returns the ended process."""
+        job = self.numpy_job()
+        program = f"""
+import os, sys, threading, time
+sys.setswitchinterval(1e-5)
+import kumo, numpy
+def count():
+    return len(os.listdir("/proc/self/task"))
+before = count()
+def check_threads():
+    until = time.monotonic() + 5  # the system may count an ended thread for a moment
+    while count() != before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert count() == before, (before, count())
+model = kumo.ArrayModel({{"weight": numpy.zeros(3, numpy.float32)}})
+worker = kumo.Worker("job.conf", model, train_samples=100,
+                     settings=["cluster.servers=tcp://127.0.0.1:{self.port()}"])
+def train():
+    for _ in worker.blocks():
+        pass
+thread = threading.Thread(target=train, daemon=True)
+thread.start()
+time.sleep(0.3)
+{end}
+"""
+        return subprocess.run([NUMPY, "-c", program], cwd=job.folder, text=True, capture_output=True,
+                              timeout=LIMIT, env=python_jobs.environment())
+
+    def test_a_worker_is_closed_while_another_thread_is_in_its_loop(self):
+        self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
+        ends = {"the interpreter's end": "", "close": "worker.close(); thread.join(); check_threads()",
+                "a second loop": "for _ in worker.blocks(): pass",
+                "leave": "worker.leave(); thread.join(); worker.close(); check_threads()"}
+        closed = "kumo.KumoError: the worker was closed by another thread"
+        # The interpreter's end may cut the traceback of a daemon thread off.
+        words = {"a second loop": "kumo.KumoError: another thread is in a call about this worker", "leave": "",
+                 "the interpreter's end": ""}
+        for (end, _), done in zip(ends.items(), together(
+                *[lambda code=code: self.threads_program(code) for code in ends.values()])):
+            with self.subTest(end=end):
+                self.assertEqual(done.returncode, 1 if end == "a second loop" else 0, done.stderr)
+                self.assertIn(words.get(end, closed), done.stderr)
+                self.assertNotIn("terminate called", done.stderr)
+
     def test_memory_that_runs_short_ends_the_worker_with_an_error(self):
         launched = self.numpy_job().launch("--workers", "1", "--max-restarts", "0", CASE="memory")
         self.assertIn("there is not enough memory", launched.stderr)

@@ -16,6 +16,7 @@
 
 #include "common/base/buffer.h"
 #include "common/base/file.h"
+#include "common/base/mutex.h"
 #include "common/base/process/exit_report.h"
 #include "common/base/rng.h"
 #include "common/base/version.h"
@@ -27,9 +28,37 @@
 
 extern char** environ;
 
+// An opened worker and the calls in progress. It stays valid when it is closed, since a thread may
+// be about to use it: closed ones are freed with the process.
 struct kumo_worker {
-  std::unique_ptr<kumo::LibraryWorker> worker;
-  pid_t pid = 0;  // of the process that opened it
+ public:
+  explicit kumo_worker(std::unique_ptr<kumo::LibraryWorker> opened) : worker_(std::move(opened)) {}
+
+  // Whether this process has opened it. In a forked child the lock is in any state.
+  bool is_ours() const { return pid_ == getpid(); }
+
+  // Begins a call: FailedPrecondition if the worker is closed, or if the call must be the only one
+  // and another such one is in progress.
+  kumo::Status Begin(bool alone) KUMO_EXCLUDES(mutex_);
+  void End(bool alone) KUMO_EXCLUDES(mutex_);
+  // Between Begin and End.
+  kumo::LibraryWorker& worker() { return *worker_; }
+
+  // Has the calls in progress return, and ends the worker; the process may then open another one.
+  // If another thread closes the worker, waits for that.
+  void Close() KUMO_EXCLUDES(mutex_);
+
+  kumo_worker* older = nullptr;  // the one that this process opened before
+
+ private:
+  const pid_t pid_ = getpid();
+  kumo::Mutex mutex_;
+  kumo::CondVar changed_;
+  int calls_ KUMO_GUARDED_BY(mutex_) = 0;          // in progress
+  bool is_alone_ KUMO_GUARDED_BY(mutex_) = false;  // one of them must be the only one of its kind
+  bool closes_ KUMO_GUARDED_BY(mutex_) = false;    // no call may begin
+  bool closed_ KUMO_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<kumo::LibraryWorker> worker_;
 };
 
 struct kumo_weights {
@@ -45,6 +74,10 @@ static_assert(static_cast<int>(StatusCode::kOutOfRange) == KUMO_OUT_OF_RANGE);
 thread_local std::string last_error;
 // The process that has a worker, or 0. A forked child has none, whatever its parent has.
 std::atomic<pid_t> owner{0};
+// The newest worker of this process; changed by its owner. Closed ones stay reachable from there.
+kumo_worker* newest = nullptr;
+
+Status Closed() { return FailedPrecondition("the worker is closed: kumo_worker_close was called"); }
 
 kumo_status Report(const Status& status) {
   if (status.ok()) return KUMO_OK;
@@ -61,18 +94,30 @@ kumo_status Guarded(const std::function<Status()>& body) {
   }
 }
 
+// Calls about a worker: of the first kind one at a time, of the second kind any number by any
+// thread.
+enum class Use { kAlone, kShared };
+
 // For a call about an open worker. argument: a pointer of the caller's, which must not be null.
-kumo_status GuardedOf(kumo_worker* worker, const void* argument,
+kumo_status GuardedOf(kumo_worker* worker, Use use, const void* argument,
                       const std::function<Status(LibraryWorker&)>& body) {
   return Guarded([&]() -> Status {
     if (worker == nullptr) return InvalidArgument("the worker is null");
     if (argument == nullptr) return InvalidArgument("an argument is null");
-    if (worker->pid != getpid()) {
+    if (!worker->is_ours()) {
       return FailedPrecondition(
           "this process was forked from the process that opened the worker; use the worker in the "
           "process that opened it");
     }
-    return body(*worker->worker);
+    struct Call {
+      ~Call() { worker->End(alone); }
+      kumo_worker* worker;
+      bool alone;
+    };
+    const bool alone = use == Use::kAlone;
+    KUMO_RETURN_IF_ERROR(worker->Begin(alone));
+    const Call call{worker, alone};
+    return body(worker->worker());
   });
 }
 
@@ -150,10 +195,9 @@ Status Open(const kumo_worker_options& options, kumo_worker** worker) {
   settings.name = text(options.name);
   settings.device = options.device != nullptr ? options.device : "cpu";
   settings.variables = VariablesOf(environ);
-  auto opened = std::make_unique<kumo_worker>();
-  opened->pid = getpid();
-  KUMO_ASSIGN_OR_RETURN(opened->worker, LibraryWorker::Open(settings, model));
-  *worker = opened.release();
+  KUMO_ASSIGN_OR_RETURN(auto opened, LibraryWorker::Open(settings, model));
+  *worker = new kumo_worker(std::move(opened));
+  (*worker)->older = std::exchange(newest, *worker);
   return OkStatus();
 }
 
@@ -200,7 +244,7 @@ Status Next(LibraryWorker& worker, int32_t timeout_ms, kumo_work* work) {
     *work = Described(*next, worker.experiment());
     return OkStatus();
   }
-  if (!worker.ended()) return OkStatus();
+  if (!worker.ended()) return worker.ends_early() ? Closed() : OkStatus();
   work->kind = worker.left() ? KUMO_WORK_LEFT : KUMO_WORK_DONE;
   return worker.result();
 }
@@ -222,12 +266,52 @@ Status OpenWeights(const std::string& path, kumo_weights* weights) {
 }  // namespace
 }  // namespace kumo
 
+kumo::Status kumo_worker::Begin(bool alone) {
+  kumo::MutexLock lock(mutex_);
+  if (closes_) return kumo::Closed();
+  if (alone && is_alone_) {
+    return kumo::FailedPrecondition(
+        "another thread is in a call about this worker; let one thread at a time use it");
+  }
+  is_alone_ = is_alone_ || alone;
+  ++calls_;
+  return kumo::OkStatus();
+}
+
+void kumo_worker::End(bool alone) {
+  kumo::MutexLock lock(mutex_);
+  if (alone) is_alone_ = false;
+  --calls_;
+  changed_.NotifyAll();
+}
+
+void kumo_worker::Close() {
+  {
+    kumo::MutexLock lock(mutex_);
+    if (std::exchange(closes_, true)) {
+      while (!closed_) changed_.Wait(mutex_);
+      return;
+    }
+  }
+  worker_->EndEarly();
+  {
+    kumo::MutexLock lock(mutex_);
+    while (calls_ > 0) changed_.Wait(mutex_);
+  }
+  worker_.reset();
+  kumo::owner = 0;
+  kumo::MutexLock lock(mutex_);
+  closed_ = true;
+  changed_.NotifyAll();
+}
+
 using kumo::Guarded;
 using kumo::GuardedOf;
 using kumo::InvalidArgument;
 using kumo::LibraryWorker;
 using kumo::OkStatus;
 using kumo::Status;
+using kumo::Use;
 
 extern "C" {
 
@@ -272,12 +356,12 @@ kumo_status kumo_worker_open(const kumo_worker_options* options, kumo_worker** w
 }
 
 kumo_status kumo_worker_next(kumo_worker* worker, int32_t timeout_ms, kumo_work* work) {
-  return GuardedOf(worker, work,
+  return GuardedOf(worker, Use::kAlone, work,
                    [&](LibraryWorker& opened) { return kumo::Next(opened, timeout_ms, work); });
 }
 
 kumo_status kumo_worker_samples(kumo_worker* worker, int64_t* indices) {
-  return GuardedOf(worker, indices, [&](LibraryWorker& opened) -> Status {
+  return GuardedOf(worker, Use::kAlone, indices, [&](LibraryWorker& opened) -> Status {
     const auto work = opened.engine()->WaitForWork(0);
     if (!work) return kumo::Aborted("there is no work: ask for the next");
     return opened.engine()->Samples({indices, static_cast<size_t>(work->samples.size())});
@@ -285,51 +369,51 @@ kumo_status kumo_worker_samples(kumo_worker* worker, int64_t* indices) {
 }
 
 kumo_status kumo_worker_learning_rate(kumo_worker* worker, int64_t minibatch, float* rate) {
-  return GuardedOf(worker, rate, [&](LibraryWorker& opened) -> Status {
+  return GuardedOf(worker, Use::kAlone, rate, [&](LibraryWorker& opened) -> Status {
     KUMO_ASSIGN_OR_RETURN(*rate, opened.engine()->LearningRate(minibatch));
     return OkStatus();
   });
 }
 
 kumo_status kumo_worker_get(kumo_worker* worker, int32_t tensor, float* to) {
-  return GuardedOf(worker, to,
+  return GuardedOf(worker, Use::kAlone, to,
                    [&](LibraryWorker& opened) { return opened.engine()->Get(tensor, to); });
 }
 
 kumo_status kumo_worker_set(kumo_worker* worker, int32_t tensor, const float* from) {
-  return GuardedOf(worker, from,
+  return GuardedOf(worker, Use::kAlone, from,
                    [&](LibraryWorker& opened) { return opened.engine()->Set(tensor, from); });
 }
 
 kumo_status kumo_worker_states(kumo_worker* worker, int32_t* count) {
-  return GuardedOf(worker, count, [&](LibraryWorker& opened) {
+  return GuardedOf(worker, Use::kAlone, count, [&](LibraryWorker& opened) {
     *count = opened.engine()->states();
     return OkStatus();
   });
 }
 
 kumo_status kumo_worker_get_state(kumo_worker* worker, int32_t state, int32_t tensor, float* to) {
-  return GuardedOf(worker, to, [&](LibraryWorker& opened) {
+  return GuardedOf(worker, Use::kAlone, to, [&](LibraryWorker& opened) {
     return opened.engine()->GetState(state, tensor, to);
   });
 }
 
 kumo_status kumo_worker_set_state(kumo_worker* worker, int32_t state, int32_t tensor,
                                   const float* from) {
-  return GuardedOf(worker, from, [&](LibraryWorker& opened) {
+  return GuardedOf(worker, Use::kAlone, from, [&](LibraryWorker& opened) {
     return opened.engine()->SetState(state, tensor, from);
   });
 }
 
 kumo_status kumo_worker_finish(kumo_worker* worker, const double* sums, int32_t count) {
-  return GuardedOf(worker, worker, [&](LibraryWorker& opened) -> Status {
+  return GuardedOf(worker, Use::kAlone, worker, [&](LibraryWorker& opened) -> Status {
     if (count < 0 || (count > 0 && sums == nullptr)) return InvalidArgument("no sums are given");
     return opened.engine()->Finish({sums, sums + count});
   });
 }
 
 kumo_status kumo_worker_fail(kumo_worker* worker, kumo_status status, const char* reason) {
-  return GuardedOf(worker, reason, [&](LibraryWorker& opened) -> Status {
+  return GuardedOf(worker, Use::kShared, reason, [&](LibraryWorker& opened) -> Status {
     if (status == KUMO_OK) return InvalidArgument("there is no reason");
     opened.engine()->Fail(kumo::ErrorFromPeer(static_cast<uint32_t>(status), reason));
     return OkStatus();
@@ -337,17 +421,16 @@ kumo_status kumo_worker_fail(kumo_worker* worker, kumo_status status, const char
 }
 
 kumo_status kumo_worker_leave(kumo_worker* worker) {
-  return GuardedOf(worker, worker, [](LibraryWorker& opened) {
+  return GuardedOf(worker, Use::kShared, worker, [](LibraryWorker& opened) {
     opened.Leave();
     return OkStatus();
   });
 }
 
 void kumo_worker_close(kumo_worker* worker) {
-  // A forked child has none of the worker's threads, and its locks are in any state.
-  if (worker == nullptr || worker->pid != getpid()) return;
-  delete worker;
-  kumo::owner = 0;
+  // A forked child has none of the worker's threads.
+  if (worker == nullptr || !worker->is_ours()) return;
+  worker->Close();
 }
 
 kumo_status kumo_weights_open(const char* path, kumo_weights** weights) {

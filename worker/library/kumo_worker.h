@@ -14,9 +14,14 @@
  *   kumo_worker_close(worker);
  *
  * Threads: the library has none before kumo_worker_open and none after kumo_worker_close. A worker
- * is used by one thread at a time, and only by the process that opened it: after a fork, each call
- * in the child fails and changes nothing. A process has one worker at a time. The library installs
- * no signal handler; the program must ignore SIGPIPE if its log may be a closed pipe (Python does).
+ * is used by one thread at a time: a call while another thread's call is in progress returns
+ * KUMO_FAILED_PRECONDITION and changes nothing. kumo_worker_leave, kumo_worker_fail and
+ * kumo_worker_close may be called by any thread at any time.
+ *
+ * Processes: a worker is used only by the process that opened it: after a fork, each call in the
+ * child fails and changes nothing. A process has one worker at a time. The library installs no
+ * signal handler, and its functions must not be called in one; the program must ignore SIGPIPE if
+ * its log may be a closed pipe (Python does).
  *
  * Errors are codes; kumo_error has the text. All pointers are borrowed for the call only. Tensors
  * are float32, dense, in row-major order.
@@ -176,8 +181,10 @@ kumo_status kumo_worker_fail(kumo_worker* worker, kumo_status status, const char
  * again. */
 kumo_status kumo_worker_leave(kumo_worker* worker);
 /* Ends the worker. Work in progress is given back; to leave without loss, kumo_worker_leave comes
- * before. All threads have ended when it returns. NULL is ignored. In a forked child it does
- * nothing. */
+ * before. A call of another thread that is in progress returns first: kumo_worker_next with
+ * KUMO_FAILED_PRECONDITION. All threads of the library have ended when kumo_worker_close returns. A
+ * closed worker stays valid: each later call about it returns KUMO_FAILED_PRECONDITION, and a
+ * second kumo_worker_close does nothing. NULL is ignored. In a forked child it does nothing. */
 void kumo_worker_close(kumo_worker* worker);
 
 /* Weights of a checkpoint. */

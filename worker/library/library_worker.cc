@@ -205,7 +205,10 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
 }
 
 LibraryWorker::~LibraryWorker() {
-  if (thread_.joinable()) EndEarly();
+  if (thread_.joinable()) {
+    EndEarly();
+    thread_.join();
+  }
   // Next has returned the other errors, but the program may have caught them. A departure that was
   // asked for is no error, even if the partitions were not handed over in time.
   const bool has_left = asked_to_leave_ && (ended_ || service_->handed_over());
@@ -215,6 +218,8 @@ LibraryWorker::~LibraryWorker() {
 }
 
 void LibraryWorker::EndEarly() {
+  if (over_) return;
+  ends_early_ = true;
   engine_->Fail(Unavailable("the program ended its worker before the job was done"));
   // Work that fails ends the worker with its own reason: a request then only helps if the session
   // no longer wants that work. A second request, some time after the first, ends a worker that
@@ -231,13 +236,12 @@ void LibraryWorker::EndEarly() {
     }
     std::this_thread::sleep_for(kStep);
   }
-  thread_.join();
 }
 
 std::optional<CallerWork> LibraryWorker::Next(TimeUs timeout) {
   if (ended_) return std::nullopt;
   if (const auto work = engine_->WaitForWork(timeout)) return work;
-  if (!engine_->cancelled()) return std::nullopt;
+  if (!engine_->cancelled() || ends_early_) return std::nullopt;
   // Without the engine the service's thread ends at once.
   thread_.join();
   ended_ = true;

@@ -1,8 +1,9 @@
 // Library worker: a worker inside a program that computes its own model: experiment, job, engine,
 // log, and the service on a thread of its own.
 //
-// Used by one thread of the program at a time; it starts its threads in Open and has ended them
-// when it is destroyed.
+// It starts its threads in Open and has ended them when it is destroyed. Thread-safety: Leave,
+// EndEarly and the engine's methods by any thread; the others by one thread at a time. It must be
+// destroyed when all calls have returned.
 #pragma once
 
 #include <atomic>
@@ -75,7 +76,8 @@ class LibraryWorker {
 
   CallerEngine* engine() { return engine_.get(); }
   const Experiment& experiment() const { return experiment_; }
-  // Waits for work, `timeout` at most; none: there is none yet, or the worker has ended.
+  // Waits for work, `timeout` at most; none: there is none yet, or the worker has ended, or ends
+  // early.
   std::optional<CallerWork> Next(TimeUs timeout);
   // Whether the service has ended, and then its result: ok if the job is done or this worker has
   // left on request.
@@ -83,11 +85,14 @@ class LibraryWorker {
   const Status& result() const { return result_; }
   bool left() const { return left_; }
   void Leave();
+  // Ends the service, if it still runs: work in progress is given back, and Next, if it waits,
+  // returns.
+  void EndEarly();
+  // Whether EndEarly has found a running service.
+  bool ends_early() const { return ends_early_; }
 
  private:
   LibraryWorker(Experiment experiment, std::string idle_mark, std::unique_ptr<Logging> logging);
-  // Ends the service, which still runs.
-  void EndEarly();
 
   const Experiment experiment_;
   const std::string idle_mark_;             // a file (common/settings/worker_program.h); "": none
@@ -97,7 +102,8 @@ class LibraryWorker {
   std::unique_ptr<ShownProcess> shown_;  // $KUMO_HTTP; may be null
   std::unique_ptr<CallerEngine> engine_;
   std::unique_ptr<WorkerService> service_;
-  bool asked_to_leave_ = false;
+  std::atomic<bool> asked_to_leave_{false};
+  std::atomic<bool> ends_early_{false};
   bool left_ = false;
   bool ended_ = false;
   Status result_;

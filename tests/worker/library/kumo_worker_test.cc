@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -74,6 +75,14 @@ int ThreadsOfThisProcess() {
   return static_cast<int>(std::distance(begin(tasks), end(tasks)));
 }
 
+// The system may count an ended thread for a moment.
+void ExpectThreads(int wanted) {
+  for (int i = 0; i < 500 && ThreadsOfThisProcess() != wanted; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(ThreadsOfThisProcess(), wanted);
+}
+
 class KumoWorkerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -96,7 +105,7 @@ class KumoWorkerTest : public testing::Test {
   }
 
   void Set(const std::string& key, const std::string& value) { files_[key] = value; }
-  void StartServer() {
+  void WriteExperiment() {
     std::string text;
     for (const auto& [key, value] : files_) {
       const size_t dot = key.find('.');
@@ -106,6 +115,10 @@ class KumoWorkerTest : public testing::Test {
     const Result<Experiment> read = ParseExperiment(scratch_ / "own.conf", {}, {});
     ASSERT_TRUE(read.ok()) << read.status().message();
     experiment_ = *read;
+    is_written_ = true;
+  }
+  void StartServer() {
+    WriteExperiment();
     server_ = std::thread([this] {
       const Status status = Serve();
       EXPECT_EQ(status.code(), ends_with_) << status.message();
@@ -118,8 +131,9 @@ class KumoWorkerTest : public testing::Test {
     stops_.Signal();
   }
 
+  // Starts the server, unless the experiment was written without one.
   kumo_status Open() {
-    if (server_.get_id() == std::thread::id()) StartServer();
+    if (!is_written_) StartServer();
     const kumo_tensor tensors[] = {
         {"layer.weight", weight_shape_, 2, KUMO_TENSOR_WEIGHTS, initial_.data()},
         {"layer.bias", bias_shape_, 1, KUMO_TENSOR_UNDECAYED, initial_.data() + 6},
@@ -223,6 +237,7 @@ class KumoWorkerTest : public testing::Test {
   SteadyClock clock_;
   Silent console_;
   Stops stops_;
+  bool is_written_ = false;
   bool stopped_ = false;
   std::atomic<bool> served_{false};
   std::thread server_;
@@ -248,7 +263,7 @@ TEST_F(KumoWorkerTest, GradientsAreSteppedOnTheServers) {
   });
   kumo_worker_close(std::exchange(worker_, nullptr));
   TearDown();
-  EXPECT_EQ(ThreadsOfThisProcess(), before);
+  ExpectThreads(before);
   ASSERT_EQ(seen.size(), 2u);
   for (const auto& [epoch, samples] : seen) {
     EXPECT_EQ(samples.size(), static_cast<size_t>(kSamples)) << epoch;
@@ -546,6 +561,138 @@ TEST_F(KumoWorkerTest, AGivenBackBlockIsComputedAgainAndMisuseHasAnError) {
   Next();
   EXPECT_EQ(next_, KUMO_OUT_OF_RANGE);
   EXPECT_THAT(kumo_error(), HasSubstr("tensor layer.weight has become"));
+}
+
+// Call of kumo_worker_next by another thread, with a timeout of days.
+class LongCall {
+ public:
+  explicit LongCall(kumo_worker* worker)
+      : thread_([this, worker] {
+          do {
+            status_ = kumo_worker_next(worker, std::numeric_limits<int32_t>::max(), &work_);
+            error_ = kumo_error();
+          } while (IsOther(status_, error_));
+          returned_ = true;
+        }) {
+    // The call is in progress when a second one is refused.
+    int32_t count = 0;
+    while (!returned_ && !IsOther(kumo_worker_states(worker, &count), kumo_error())) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  ~LongCall() { Join(); }
+  void Join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  // Valid after Join.
+  kumo_status status() const { return status_; }
+  const std::string& error() const { return error_; }
+  const kumo_work& work() const { return work_; }
+
+  // Whether a call was refused because another thread's call was in progress.
+  static bool IsOther(kumo_status status, std::string_view error) {
+    return status == KUMO_FAILED_PRECONDITION && error.starts_with("another thread is in a call");
+  }
+
+ private:
+  kumo_status status_ = KUMO_OK;
+  std::string error_;
+  kumo_work work_ = {};
+  std::atomic<bool> returned_{false};
+  std::thread thread_;
+};
+
+TEST_F(KumoWorkerTest, CloseEndsTheCallOfAnotherThread) {
+  std::thread([] {}).join();  // the thread sanitizer starts one of its own at the first
+  const int before = ThreadsOfThisProcess();
+  WriteExperiment();  // no server: no work comes
+  ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
+  LongCall call(worker_);
+  kumo_worker* const closed = worker_;
+  kumo_worker_close(worker_);
+  call.Join();
+  EXPECT_EQ(call.status(), KUMO_FAILED_PRECONDITION);
+  EXPECT_THAT(call.error(), HasSubstr("the worker is closed"));
+  ExpectThreads(before);
+  // The closed worker stays valid, so that a thread may be about to use it.
+  kumo_work work = {};
+  EXPECT_EQ(kumo_worker_next(closed, 0, &work), KUMO_FAILED_PRECONDITION);
+  EXPECT_THAT(kumo_error(), HasSubstr("the worker is closed"));
+  EXPECT_EQ(kumo_worker_leave(closed), KUMO_FAILED_PRECONDITION);
+  kumo_worker_close(closed);
+  ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
+  kumo_worker_close(closed);
+  EXPECT_NE(worker_, closed);
+  EXPECT_EQ(kumo_worker_next(worker_, 0, &work), KUMO_OK) << kumo_error();
+}
+
+TEST_F(KumoWorkerTest, LeaveEndsTheCallOfAnotherThread) {
+  WriteExperiment();
+  ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
+  LongCall call(worker_);
+  float number = 0;
+  EXPECT_TRUE(LongCall::IsOther(kumo_worker_get(worker_, 0, &number), kumo_error()));
+  EXPECT_EQ(kumo_worker_leave(worker_), KUMO_OK) << kumo_error();
+  call.Join();
+  EXPECT_EQ(call.status(), KUMO_OK) << call.error();
+  EXPECT_EQ(call.work().kind, KUMO_WORK_LEFT);
+}
+
+TEST_F(KumoWorkerTest, WorkThatAnotherThreadComputesIsGivenBackByClose) {
+  Set("sync.mode", "gradient");
+  ends_with_ = StatusCode::kUnavailable;  // it is stopped
+  ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
+  ASSERT_EQ(Next().kind, KUMO_WORK_TRAIN) << kumo_error();
+  std::atomic<bool> reads{false};
+  std::thread reader([&] {
+    std::vector<float> weights(6);
+    kumo_status status = KUMO_OK;
+    while (status == KUMO_OK || status == KUMO_ABORTED) {
+      status = kumo_worker_get(worker_, 0, weights.data());
+      reads = true;
+    }
+    EXPECT_EQ(status, KUMO_FAILED_PRECONDITION);
+    EXPECT_THAT(kumo_error(), HasSubstr("the worker is closed"));
+  });
+  while (!reads) std::this_thread::yield();
+  std::thread second([this] { kumo_worker_close(worker_); });
+  kumo_worker_close(worker_);
+  second.join();
+  reader.join();
+  ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
+  EXPECT_EQ(Next().kind, KUMO_WORK_TRAIN) << kumo_error();
+}
+
+// For the thread sanitizer.
+TEST_F(KumoWorkerTest, CallsOfManyThreadsEndWithErrorsAtMost) {
+  Set("sync.mode", "gradient");
+  ends_with_ = StatusCode::kUnavailable;  // it is stopped
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_EQ(Open(), KUMO_OK) << kumo_error();
+    std::atomic<int> begun{0};
+    const auto call = [&](int which) {
+      std::vector<float> numbers(6);
+      kumo_work work = {};
+      kumo_status status = KUMO_OK;
+      for (int i = 0; i < 1000; ++i) {
+        if (which == 0) status = kumo_worker_next(worker_, 20, &work);
+        if (which == 1) status = kumo_worker_get(worker_, 0, numbers.data());
+        if (which == 2) status = kumo_worker_set(worker_, 0, numbers.data());
+        if (which == 3 && i == 10) status = kumo_worker_leave(worker_);
+        if (which == 3 && i == 20) kumo_worker_fail(worker_, KUMO_UNAVAILABLE, "no memory");
+        if (i == 0) ++begun;
+        if (status != KUMO_OK &&
+            std::string_view(kumo_error()).starts_with("the worker is closed")) {
+          break;
+        }
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int which = 0; which < 4; ++which) threads.emplace_back(call, which);
+    while (begun < 4) std::this_thread::yield();
+    kumo_worker_close(worker_);
+    for (std::thread& thread : threads) thread.join();
+  }
 }
 
 TEST(KumoWeights, WithoutThemThereIsNothing) {
