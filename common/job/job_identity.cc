@@ -23,14 +23,28 @@ Status CheckContents(const char* which, const DataIdentity& ours, const DataIden
                             "); copy the same files to every machine");
 }
 
-// Refuses a network of the same tensors whose loss, or a field of it, differs.
-Status CheckMetrics(const MetricList& ours, const MetricList& theirs) {
-  if (ours == theirs) return OkStatus();
-  const bool named_alike = ours.Names() == theirs.Names();
-  return FailedPrecondition("another network: its loss declares the metrics " + theirs.Names() +
-                            (named_alike ? ", but made otherwise than in the job"
-                                         : ", in the job they are " + ours.Names()) +
-                            "; copy the same network file to every machine");
+// Whether the worker is a program of its own (worker.command), which has no network file and no
+// hash of its samples.
+bool IsProgram(const JobSpec& spec) { return spec.network.empty() && spec.train.hash == 0; }
+
+// Refuses a model of the same tensors with other metrics: of a network, if its loss or a field of
+// it differs.
+Status CheckMetrics(const JobSpec& ours, const JobSpec& theirs) {
+  if (ours.metrics == theirs.metrics) return OkStatus();
+  const std::string names = ours.metrics.Names();
+  const bool named_alike = names == theirs.metrics.Names();
+  const char* const declares = IsProgram(theirs)
+                                   ? "another model: the program declares the metrics "
+                                   : "another network: its loss declares the metrics ";
+  const char* const advice =
+      IsProgram(ours) != IsProgram(theirs)
+          ? "; make the program and the network file declare the same metrics"
+      : IsProgram(theirs) ? "; run the same program in every worker"
+                          : "; copy the same network file to every machine";
+  return FailedPrecondition(
+      declares + theirs.metrics.Names() +
+      (named_alike ? ", but made otherwise than in the job" : ", in the job they are " + names) +
+      advice);
 }
 
 Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
@@ -39,7 +53,7 @@ Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
       !difference.empty()) {
     return FailedPrecondition("another network: " + difference);
   }
-  KUMO_RETURN_IF_ERROR(CheckMetrics(established.metrics, spec.metrics));
+  KUMO_RETURN_IF_ERROR(CheckMetrics(established, spec));
   if (const auto changes = NetworkChanges(established.network, spec.network, NetworkUse::kJob);
       !changes.empty()) {
     return FailedPrecondition(

@@ -144,16 +144,34 @@ TEST(CheckHello, NamesTheTensor) {
 }
 
 TEST(CheckHello, NamesTheMetrics) {
-  JobSpec other = SomeSpec();
+  JobSpec network = SomeSpec();
+  network.network = "layers { name: \"a\" relu {} }";
+  JobSpec other = network;
   other.metrics =
       MetricList::Make({{"loss", 0}, {"top5_accuracy", 1, MetricFormula::kShare}}).value();
-  EXPECT_THAT(
-      Refusal(HelloOf(SomeExperiment(), other), SomeSpec()),
-      HasSubstr("another network: its loss declares the metrics loss, top5_accuracy, in the "
-                "job they are loss, accuracy;"));
+  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), network),
+              HasSubstr("another network: its loss declares the metrics loss, top5_accuracy, in "
+                        "the job they are loss, accuracy; copy the same network file to every"));
   other.metrics = MetricList::Make({{"loss", 1}, {"accuracy", 0}}).value();
+  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), network),
+              HasSubstr("loss, accuracy, but made otherwise than in the job; copy the same"));
+}
+
+TEST(CheckHello, NamesTheMetricsOfAProgram) {
+  JobSpec other = SomeSpec();
+  other.metrics = MetricList::Make({{"loss", 0}}).value();
   EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), SomeSpec()),
-              HasSubstr("loss, accuracy, but made otherwise than in the job"));
+              HasSubstr("another model: the program declares the metrics loss, in the job they are "
+                        "loss, accuracy; run the same program in every worker"));
+  JobSpec network = SomeSpec();
+  network.network = "layers { name: \"a\" relu {} }";
+  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), network),
+              HasSubstr("loss, accuracy; make the program and the network file declare the same "
+                        "metrics"));
+  network.metrics = other.metrics;
+  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), network), SomeSpec()),
+              HasSubstr("another network: its loss declares the metrics loss, in the job they are "
+                        "loss, accuracy; make the program"));
 }
 
 TEST(CheckHello, NamesTheDataAndTheLocalState) {
