@@ -47,9 +47,11 @@ CommandLine MakeCommandLine(LaunchArguments* args) {
                  &args->host_list, "this machine");
   line.AddOption("host-file", "FILE", Allowed(), "Hosts in a file like mpirun's: b slots=2",
                  &args->host_file, "none");
-  line.AddOption("port", "PORT", {.min = 1, .max = 65000},
-                 "With --hosts: port of each host's first server, if cluster.servers is empty",
-                 &args->port);
+  line.AddOption(
+      "port", "PORT", {.min = 1, .max = 65000},
+      "Port of each host's first server, or of the first server on this machine; the next "
+      "servers have the following ports. Excludes cluster.servers",
+      &args->port, "7700 with --hosts, otherwise any free ports");
   line.AddOption("ssh", "COMMAND", Allowed(), "With --hosts: ssh with options, separated by blanks",
                  &args->ssh);
   line.AddFlag("no-page", "Serve no status page, whatever http.address says", &args->no_page);
@@ -64,10 +66,10 @@ CommandLine MakeCommandLine(LaunchArguments* args) {
 }
 
 // Reads --hosts or --host-file.
-Status FindHosts(LaunchArguments* args) {
+Status FindHosts(const CommandLine& line, LaunchArguments* args) {
   const bool listed = !args->host_list.empty(), in_file = !args->host_file.empty();
   if (listed && in_file) return InvalidArgument("--hosts and --host-file exclude each other");
-  if (!listed && !in_file) return OkStatus();
+  if (!listed && !in_file) return line.RefuseGiven({"ssh"}, "requires --hosts or --host-file");
   Result<std::vector<Host>> hosts =
       in_file ? ReadHostFile(args->host_file) : ParseHosts(args->host_list);
   KUMO_RETURN_IF_ERROR(hosts.status().WithContext(in_file ? "--host-file" : "--hosts"));
@@ -75,12 +77,23 @@ Status FindHosts(LaunchArguments* args) {
   return OkStatus();
 }
 
-// Plans the job; on several hosts, with picked addresses for its servers if it has none.
+// Plans the job, with addresses for its servers if it has none and is on several hosts or --port is
+// given.
 PlannedJob Plan(const CliEnvironment& environment, LaunchArguments* args) {
+  constexpr int kFirstPort = 7700;
   PlannedJob job = PlanJob(environment, args->job);
-  const Experiment& experiment = job.loaded.experiment;
-  if (args->hosts.empty() || !experiment.cluster.servers.empty()) return job;
-  const auto servers = ServerAddresses(args->hosts, job.servers, args->port);
+  if (!job.loaded.experiment.cluster.servers.empty()) {
+    if (args->port == 0) return job;
+    job.loaded.problems.push_back(
+        "--port " + std::to_string(args->port) +
+        ", but cluster.servers has the addresses; remove one of the two, for example with --set "
+        "cluster.servers=");
+    return job;
+  }
+  if (args->hosts.empty() && args->port == 0) return job;
+  const std::vector<Host> here = {{"127.0.0.1"}};
+  const auto servers = ServerAddresses(args->hosts.empty() ? here : args->hosts, job.servers,
+                                       args->port > 0 ? args->port : kFirstPort);
   args->job.experiment.sets.push_back("cluster.servers=" + WriteValue(servers));
   return PlanJob(environment, args->job);
 }
@@ -160,7 +173,7 @@ int RunLaunch(const CliEnvironment& environment, std::span<const std::string> ar
   LaunchArguments arguments(environment);
   CommandLine line = MakeCommandLine(&arguments);
   if (const auto end = ParseOrEnd(environment, exit_reporter, args, &line,
-                                  [&] { return FindHosts(&arguments); }))
+                                  [&] { return FindHosts(line, &arguments); }))
     return *end;
   arguments.quiet |= arguments.job.json;
   arguments.run = HexDigits(ThisProcess("").incarnation);

@@ -81,6 +81,10 @@ PlannedJob PlanJob(const CliEnvironment& environment, const JobArguments& args) 
         std::to_string(named) +
         " addresses; remove one of the two, for example with --set cluster.servers=");
   }
+  if (args.partial && job.loaded.experiment.network.initial_weights.empty()) {
+    job.loaded.problems.push_back(
+        "--partial, but there are no initial weights; give them with --from WEIGHTS");
+  }
   if (named == 0) {
     const std::string problem =
         ProblemOfReplicas(job.loaded.experiment, job.loaded.origins, job.servers);

@@ -17,11 +17,11 @@ struct LaunchArguments {
   bool quiet = false;
   bool no_page = false;
   std::string run;  // name of this run, for server 0
+  int port = 0;     // of a host's, or this machine's, first server; 0: not given
   // For several hosts:
   std::string host_list, host_file;
   std::vector<Host> hosts;  // from one of them; empty: this machine
   std::string ssh = "ssh";
-  int port = 7700;  // of a host's first server
 
   std::string kumo;  // path of this program
 

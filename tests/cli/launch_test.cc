@@ -10,6 +10,7 @@
 #include <fstream>
 #include <set>
 
+#include "cli/launch/server_addresses.h"
 #include "common/base/process/output_lock.h"
 #include "tests/cli/kumo_runner.h"
 
@@ -369,6 +370,31 @@ TEST_F(LaunchTest, AddressesOfOtherMachinesAreRefused) {
                            "--set", "cluster.insecure=true"});
   EXPECT_EQ(ended.code, 78);
   EXPECT_THAT(ended.last_line, HasSubstr("tcp://192.0.2.1:5555"));
+}
+
+TEST_F(LaunchTest, ThePortOfTheFirstServerMayBeGiven) {
+  const Result<ReservedPort> reserved = ReservedPort::Take();
+  ASSERT_TRUE(reserved.ok()) << reserved.status().message();
+  const std::string address = reserved->host_and_port();
+  const std::string port = address.substr(address.find(':') + 1);
+  const Ended ended = Run({"launch", experiment_, "--port", port});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(Read("server-0.args"), HasSubstr("cluster.servers=tcp://" + address + " "));
+}
+
+TEST_F(LaunchTest, OptionsWithoutEffectAreRefused) {
+  Ended ended = Run(Launch({"--ssh", "ssh -p 2222"}));
+  EXPECT_EQ(ended.code, 64);
+  EXPECT_THAT(ended.last_line, HasSubstr("--ssh: requires --hosts or --host-file"));
+  ended = Run({"launch", experiment_, "--port", "7800", "--set", "cluster.servers=ipc://here"});
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("--port 7800, but cluster.servers has the addresses; "
+                                         "remove one of the two"));
+  ended = Run(Launch({"--partial"}));
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("--partial, but there are no initial weights; give them "
+                                         "with --from"));
+  EXPECT_TRUE(Starts("server-0").empty());
 }
 
 TEST_F(LaunchTest, AnUnknownSettingIsRefusedWithItsNearest) {

@@ -196,6 +196,16 @@ TEST_F(LaunchOnHostsTest, EachProcessIsStartedOnItsHost) {
     EXPECT_EQ(Starts(name).size(), 1) << name;
 }
 
+TEST_F(LaunchOnHostsTest, ThePortOfTheFirstServersMayBeGivenIfTheyHaveNoAddresses) {
+  EXPECT_EQ(Run(Launch({"--hosts", "alpha", "--servers", "2", "--port", "7800"})).code, 0);
+  EXPECT_THAT(Read("server-0.args"),
+              HasSubstr("cluster.servers=tcp://alpha:7800, tcp://alpha:7801"));
+  const Ended ended = Run(
+      Launch({"--hosts", "alpha", "--port", "7800", "--set", "cluster.servers=tcp://alpha:7900"}));
+  EXPECT_EQ(ended.code, 78);
+  EXPECT_THAT(ended.last_line, HasSubstr("--port 7800, but cluster.servers has the addresses"));
+}
+
 // As if the other end's host had been switched off: ssh ends with 255.
 TEST_F(LaunchOnHostsTest, AServer0WhoseConnectionIsLostIsStartedAgain) {
   Program("ssh",
