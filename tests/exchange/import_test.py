@@ -56,10 +56,10 @@ directory = {out}
 
 FINE_TUNING = """
 [job]
-epochs = 3
+epochs = {epochs}
 [network]
-file = resnet18.pbtxt
-initial_weights = resnet18.safetensors
+file = {name}.pbtxt
+initial_weights = {weights}
 [data]
 reader = image_folder
 train_images = {folder}/images
@@ -73,7 +73,7 @@ minibatch = 10
 [schedule]
 learning_rate = 0.005
 [output]
-directory = tuned
+directory = tuned-{name}
 """
 
 
@@ -151,29 +151,40 @@ class ImportTest(unittest.TestCase):
         self.assertIn("starts with 6 of 6 tensors", launched.stdout + launched.stderr)
         self.assertLess(self.loss("on"), self.loss("first"))
 
-    @unittest.skipUnless(has_torch(), f"{TORCH} has no torch (KUMO_TORCH_PYTHON names one that has)")
-    def test_a_resnet18_of_torch_is_fine_tuned(self):
+    def fine_tune(self, name, weights, tensors, epochs):
+        """Imports a model of torch, and trains it with other classes. Returns the training losses of the epochs:
+        after few steps the running statistics are still those of the imported model."""
         script = pathlib.Path(__file__).parent.parent / "models/onnx/torch_export.py"
-        subprocess.run([TORCH, script, self.folder / "torch", "resnet18"], check=True, capture_output=True)
-        self.kumo("import", "torch/resnet18/model.onnx", "--network", "resnet18.pbtxt")
+        subprocess.run([TORCH, script, self.folder / "torch", name], check=True, capture_output=True)
+        self.kumo("import", f"torch/{name}/model.onnx", "--network", f"{name}.pbtxt")
         # Another number of classes: the last layer begins anew.
-        network = self.folder / "resnet18.pbtxt"
-        text = network.read_text()
-        self.assertIn('"layer4.1.bn2" batch_normalisation', text)
-        network.write_text(text.replace("outputs: 1000", "outputs: 3"))
+        network = self.folder / f"{name}.pbtxt"
+        network.write_text(network.read_text().replace("outputs: 1000", "outputs: 3"))
         numbers = random.Random(1)
         for i in range(30):
             image = self.folder / "images" / f"class{i % 3}" / f"{i}.png"
             image.parent.mkdir(parents=True, exist_ok=True)
             image.write_bytes(png([100 * (c == i % 3) + 20 for c in range(3)], numbers))
-        (self.folder / "tuned.conf").write_text(FINE_TUNING.format(folder=self.folder))
-        launched = self.kumo("launch", "tuned.conf")
-        self.assertIn("starts with 100 of 102 tensors", launched.stdout + launched.stderr)
-        # The training loss: after nine steps running statistics are still those of the imported model.
-        log = (self.folder / "tuned/log.jsonl").read_text().splitlines()
+        (self.folder / f"{name}.conf").write_text(FINE_TUNING.format(
+            folder=self.folder, name=name, weights=weights, epochs=epochs))
+        launched = self.kumo("launch", f"{name}.conf")
+        self.assertIn(f"starts with {tensors - 2} of {tensors} tensors", launched.stdout + launched.stderr)
+        log = (self.folder / f"tuned-{name}/log.jsonl").read_text().splitlines()
         losses = [entry["main/loss"] for entry in map(json.loads, log) if entry["kind"] == "epoch"]
-        self.assertEqual(len(losses), 3)
+        self.assertEqual(len(losses), epochs)
+        return losses
+
+    @unittest.skipUnless(has_torch(), f"{TORCH} has no torch (KUMO_TORCH_PYTHON names one that has)")
+    def test_a_resnet18_of_torch_is_fine_tuned(self):
+        losses = self.fine_tune("resnet18", "resnet18.safetensors", tensors=102, epochs=3)
+        self.assertIn('"layer4.1.bn2" batch_normalisation', (self.folder / "resnet18.pbtxt").read_text())
         self.assertLess(losses[-1], losses[0] / 5)
+
+    @unittest.skipUnless(has_torch(), f"{TORCH} has no torch (KUMO_TORCH_PYTHON names one that has)")
+    def test_a_resnet_with_bottlenecks_takes_weights_by_torchs_names(self):
+        """As ResNet-50, 101 and 152 have them, with fewer blocks and channels."""
+        losses = self.fine_tune("bottleneck", "torch/bottleneck/state.npz", tensors=77, epochs=5)
+        self.assertLess(losses[-1], losses[0] / 2)
 
     def test_what_is_wrong_is_said_in_one_line(self):
         self.kumo("import", "model.onnx")

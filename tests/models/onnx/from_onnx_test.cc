@@ -1015,6 +1015,10 @@ TEST_F(ForeignModelsTest, WhatTorchExportsGivesItsNumbers) {
   }
   ExpectEqual(1e-5f);
   EXPECT_THAT(layers_["resnet18"], testing::SizeIs(68));
+  EXPECT_THAT(layers_["bottleneck"],
+              testing::IsSupersetOf({HasSubstr("layer1.0.downsample.0 convolution <- maxpool, "),
+                                     HasSubstr("layer2.1.conv3 convolution <- "),
+                                     HasSubstr("layer2.1.add add <- layer2.1.bn3 ")}));
 }
 
 TEST(StridedViews, AreReshapedIfTheirElementsAllow) {

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Models as torch.onnx.export writes them, by each exporter that this torch has: each in a folder below FOLDER
-with its model.onnx, input.bin for a batch of 2, and output.bin, what torch makes of it. torchvision's
-resnets if it is there, with random weights.
+with its model.onnx, input.bin for a batch of 2, output.bin, what torch makes of it, and state.npz, its numbers by
+torch's names. torchvision's resnets if it is there, with random weights.
 
-  torch_export.py FOLDER [MODEL...]      MODEL: resnet18, resnet50, mixed, upsampled, gpt; all if none is named
+  torch_export.py FOLDER [MODEL...]      MODEL: resnet18, resnet50, bottleneck, mixed,
+                                         upsampled, gpt; all if none is named
 """
 import inspect
 import math
@@ -38,26 +39,52 @@ class Block(nn.Module):
         return self.relu(y + (x if self.downsample is None else self.downsample(x)))
 
 
-class ResNet18(nn.Module):
-    """torchvision's, where there is none."""
+class Bottleneck(nn.Module):
+    """Of ResNet-50 and deeper ones: four times as many outputs, and the stride in the middle."""
 
-    def __init__(self):
+    def __init__(self, inputs, width, stride):
         super().__init__()
-        self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
-        self.bn1 = nn.BatchNorm2d(64)
+        self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = nn.Conv2d(width, 4 * width, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(4 * width)
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = None
+        if inputs != 4 * width:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, 4 * width, 1, stride, bias=False),
+                                            nn.BatchNorm2d(4 * width))
+
+    def forward(self, x):
+        y = self.relu(self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x))))))
+        y = self.bn3(self.conv3(y))
+        return self.relu(y + (x if self.downsample is None else self.downsample(x)))
+
+
+class ResNet(nn.Module):
+    """torchvision's, where there is none. width: channels of the first stage, doubled by each later one."""
+
+    def __init__(self, block, expansion, width, stages):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, width, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(3, 2, 1)
-        channels = 64
-        for i, (outputs, stride) in enumerate([(64, 1), (128, 2), (256, 2), (512, 2)], 1):
-            setattr(self, f"layer{i}", nn.Sequential(Block(channels, outputs, stride),
-                                                     Block(outputs, outputs, 1)))
-            channels = outputs
+        channels = width
+        self.stages = [f"layer{i + 1}" for i in range(stages)]
+        for i, name in enumerate(self.stages):
+            inner = width << i
+            setattr(self, name, nn.Sequential(block(channels, inner, 2 if i > 0 else 1),
+                                              block(expansion * inner, inner, 1)))
+            channels = expansion * inner
         self.avgpool = nn.AdaptiveAvgPool2d(1)
-        self.fc = nn.Linear(512, 1000)
+        self.fc = nn.Linear(channels, 1000)
 
     def forward(self, x):
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
-        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        for name in self.stages:
+            x = getattr(self, name)(x)
         return self.fc(torch.flatten(self.avgpool(x), 1))
 
 
@@ -135,6 +162,8 @@ def save(folder, name, model, given, **options):
         to = pathlib.Path(folder) / name
         to.mkdir(parents=True)
         torch.onnx.export(model, (given,), str(to / "model.onnx"), **options)
+    numpy.savez(to / "state.npz", **{key: tensor.numpy() for key, tensor in model.state_dict().items()
+                                     if tensor.is_floating_point()})
     given.to(torch.float32).numpy().tofile(to / "input.bin")
     numpy.ascontiguousarray(numpy.moveaxis(found.numpy(), -1, 1)).tofile(to / "output.bin")
 
@@ -143,13 +172,14 @@ def main():
     folder, wanted = sys.argv[1], sys.argv[2:]
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    resnets = {"resnet18": ResNet18()}
+    resnets = {"resnet18": ResNet(Block, 1, 64, 4)}
     try:
         from torchvision.models import resnet18, resnet50
         resnets = {"resnet18": resnet18(), "resnet50": resnet50()}
     except ImportError:
         pass
     models = {name: (model, torch.rand(BATCH, 3, 64, 64)) for name, model in resnets.items()}
+    models["bottleneck"] = ResNet(Bottleneck, 4, 16, 2), torch.rand(BATCH, 3, 64, 64)
     models["mixed"] = Mixed(), torch.rand(BATCH, 2, 12, 12)
     models["upsampled"] = Upsampled(), torch.rand(BATCH, 2, 5, 5)
     models["gpt"] = Gpt(), torch.randint(0, 20, (BATCH, 8))
