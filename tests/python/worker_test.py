@@ -7,16 +7,21 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
 
 import python_jobs
-from python_jobs import LIMIT, NUMPY, TORCH, JobTest, numbers, together, warm
+from python_jobs import JAX, LIMIT, NUMPY, TORCH, JobTest, numbers, together, warm
 
 
 def options(*settings):
     return [option for setting in settings for option in ("--set", setting)]
+
+
+def library():
+    return python_jobs.BIN.parent / "lib/kumo/libkumo_worker.so"
 
 
 class NumpyTest(JobTest):
@@ -257,6 +262,62 @@ time.sleep(0.3)
                                                 ("leaves", f"../{job.folder.name}/out")))
         self.assertEqual(one, two)
         self.assertEqual(one, three)
+
+
+class LibraryTest(JobTest):
+    """The library and the package in a program that does nothing else with them."""
+
+    def run_in(self, python, program):
+        done = subprocess.run([python, "-c", program], text=True, capture_output=True, timeout=LIMIT,
+                              env=python_jobs.environment())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_library_exports_the_functions_of_its_header_and_no_others(self):
+        if not shutil.which("nm"):
+            self.skipTest("there is no nm")
+        listed = subprocess.run(["nm", "-D", "--defined-only", library()], text=True, capture_output=True, check=True)
+        header = python_jobs.HERE.parents[1] / "worker/library/kumo_worker.h"
+        declared = re.findall(r"^[a-z].*?\b(kumo_\w+)\(", header.read_text(), re.MULTILINE)
+        self.assertGreater(len(declared), 20)
+        self.assertEqual(sorted(line.split()[-1] for line in listed.stdout.splitlines()), sorted(declared))
+
+    def test_the_library_starts_no_thread_and_handles_no_signal_until_a_worker_is_open(self):
+        state = """
+import ctypes, os, time
+def state():
+    lines = open("/proc/self/status").read().splitlines()
+    return [line for line in lines if line.startswith(("Threads:", "SigBlk:", "SigIgn:", "SigCgt:"))]
+"""
+        self.run_in(sys.executable, f"""{state}
+before = state()
+ctypes.CDLL({str(library())!r}).kumo_error()
+assert state() == before, (before, state())
+""")
+        self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
+        job = self.job(NUMPY, "own_model.py", [])
+        self.run_in(NUMPY, f"""{state}
+import numpy
+before = state()
+import kumo
+assert state() == before, (before, state())
+os.chdir({str(job.folder)!r})
+worker = kumo.Worker("job.conf", {{"weight": numpy.zeros(3, numpy.float32)}}, train_samples=100,
+                     settings=["cluster.servers=tcp://127.0.0.1:{self.port()}"])
+opened = state()
+assert opened[1:] == before[1:] and opened[0] != before[0], (before, opened)
+worker.close()
+until = time.monotonic() + 5  # the system may count an ended thread for a moment
+while state() != before and time.monotonic() < until:
+    time.sleep(0.01)
+assert state() == before, (before, state())
+""")
+
+    def test_the_package_imports_neither_torch_nor_jax(self):
+        for python, module in ((TORCH, "torch"), (JAX, "jax"), (NUMPY, "numpy")):
+            with self.subTest(module=module):
+                self.needs(python, f"numpy, {module}", "one of KUMO_TORCH_PYTHON, KUMO_JAX_PYTHON, KUMO_ONNX_PYTHON")
+                self.run_in(python, "import sys, kumo; "
+                                    "assert not {'torch', 'jax', 'jaxlib'} & set(sys.modules), list(sys.modules)")
 
 
 class TorchTest(JobTest):
