@@ -20,6 +20,7 @@ import numpy as np
 from . import _library as c
 from ._arrays import ArrayModel, Arrays
 from ._library import KumoError
+from ._step_checker import StepChecker
 from ._tree import Tree, TreeModel
 
 
@@ -188,12 +189,6 @@ class Block(Work):
         return self.learning_rates[self._minibatch]
 
 
-# Blocks of gradient mode are of one minibatch each, beside which a comparison of all weights is expensive.
-_COMPARED_BLOCKS = 8
-# A rate of 0 in the first step, or steps that a GradScaler leaves out, are no mistake.
-_MINIBATCHES_WITHOUT_STEP = 8
-
-
 class _Dropped(Exception):
     """The job has ended while a block was computed."""
 
@@ -240,10 +235,6 @@ class Worker:
         self._current: Work | None = None
         self._ended = False  # the job is complete, or this worker has left it
         self._takes_part = True  # or will: blocks() has not ended
-        self._has_gradients = False  # of an earlier block
-        self._has_moved = False  # a trained weight, in an earlier block
-        self._minibatches = 0  # of blocks in which none has moved
-        self._gradient_blocks = 0  # blocks of gradient mode whose weights were compared
         self._places: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._names = [metric.name for metric in declared]
@@ -288,6 +279,7 @@ class Worker:
             self._shapes[name] = tuple(shape)
         self._trained = [name for name, _, kind in described if kind in (c.WEIGHTS, c.UNDECAYED)]
         self._frozen = [name for name, _, kind in described if kind == c.FROZEN]
+        self._checker = StepChecker(self._model, self._trained, self._is_changed)
         return tensors
 
     def _count_states(self) -> int:
@@ -457,32 +449,6 @@ class Worker:
                 raise KumoError(f"{block._place}: tensor {name} has been changed, but "
                                 f"{self._model.how_to_change(name)}")
 
-    def _check_steps(self, block: Block, work: c.Work) -> None:
-        """Whether the program steps in block mode, and leaves the steps to the servers in gradient mode. The
-        first blocks tell."""
-        if not work.steps:
-            self._check_not_stepped(block)
-            return
-        # Later blocks may well change nothing, as those of a hinge loss, also for a worker that comes later.
-        if self._has_moved or block.round > 0 and self._minibatches == 0:
-            return
-        self._has_moved = any(self._is_changed(name) for name in self._trained)
-        if self._has_moved or not any(block.learning_rates) or self._model.has_zero_rates:
-            return
-        self._minibatches += len(block.learning_rates)
-        if self._minibatches > _MINIBATCHES_WITHOUT_STEP:
-            raise KumoError(f"{block._place}: no trained weight has changed; {self._model.how_to_step}")
-
-    def _check_not_stepped(self, block: Block) -> None:
-        """In gradient mode the next block undoes each change, such as a step or the clipping of weights."""
-        if self._gradient_blocks >= _COMPARED_BLOCKS:
-            return
-        self._gradient_blocks += 1
-        for name in self._trained:
-            if name not in self._model.renormalised and self._is_changed(name):
-                raise KumoError(f"{block._place}: tensor {name} has been changed, but in gradient mode the servers "
-                                "step, and the change is lost; use sync.mode = block, without sync.warmup_samples")
-
     def _is_changed(self, name: str) -> bool:
         """Whether a tensor differs from its values at the start of the block."""
         self._check_shape(name, self._model.shape(name))
@@ -534,7 +500,7 @@ class Worker:
         self._model.check()
         self._check_frozen(block)
         sums = block._sums()
-        self._check_steps(block, work)
+        self._checker.check(block)
         try:
             self._hand_in(block, work)
             block._finish(sums)
@@ -571,11 +537,7 @@ class Worker:
                 moves = moves or bool(gradient.any())
             else:
                 without.append(name)
-        # Later gradients may well be zero, as those of a hinge loss.
-        if len(without) == len(trained) or not (moves or self._has_gradients or block.round > 0):
-            raise KumoError(f"{block._place}: no parameter has a gradient at the end of the block; "
-                            f"{self._model.how_to_give_gradients}")
-        self._has_gradients = True
+        self._checker.check_gradients(block, are_missing=len(without) == len(trained), are_zero=not moves)
         for name in without:  # a parameter that the loss does not depend on
             set_tensor(name, np.zeros(self._shapes[name], np.float32))
         steps = work.steps_before + block.minibatch_count

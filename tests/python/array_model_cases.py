@@ -17,6 +17,7 @@ import kumo
 from kumo import _library as c, _worker
 from kumo._arrays import Arrays
 from kumo._checkpoints import _write_npz
+from kumo._step_checker import StepChecker
 from kumo._worker import Work, _adapted, _declared
 
 
@@ -144,9 +145,8 @@ class Steps(unittest.TestCase):
         worker = object.__new__(kumo.Worker)
         worker._model = _adapted({"w": np.ones(3, np.float32), "b": np.ones(2, np.float16)}, None)
         worker._trained, worker._shapes = ["w", "b"], {"w": (3,), "b": (2,)}
-        worker._places, worker._has_moved = {"w": 0, "b": 1}, False
-        worker._gradient_blocks = worker._minibatches = 0
-        worker._reads = []
+        worker._places, worker._reads = {"w": 0, "b": 1}, []
+        worker._checker = StepChecker(worker._model, worker._trained, worker._is_changed)
 
         def get(place, address):
             worker._reads.append(place)
@@ -154,42 +154,45 @@ class Steps(unittest.TestCase):
         worker._get = get
         return worker
 
+    def block(self, *, mode="weights", learning_rates=(0.5,), **named):
+        return types.SimpleNamespace(mode=mode, learning_rates=learning_rates, **named)
+
     def test_a_block_that_moves_nothing_is_refused_until_one_has_moved(self):
-        worker, work = self.worker(), c.Work(steps=1)
-        block = types.SimpleNamespace(_place="block of round 0, partition 1", round=0, learning_rates=[0.0, *[0.5] * 8])
+        worker = self.worker()
+        block = self.block(_place="block of round 0, partition 1", round=0, learning_rates=[0.0, *[0.5] * 8])
         with self.assertRaisesRegex(kumo.KumoError, "^block of round 0, partition 1: no trained weight has changed"):
-            worker._check_steps(block, work)
-        worker._check_steps(types.SimpleNamespace(round=0, learning_rates=[0.0] * 9), work)
+            worker._checker.check(block)
+        worker._checker.check(self.block(round=0, learning_rates=[0.0] * 9))
         worker._model.model.weights["b"][1] += 1
-        worker._check_steps(block, work)
+        worker._checker.check(block)
         worker._model.model.weights["b"][1] -= 1
         worker._reads.clear()
-        worker._check_steps(block, work)
+        worker._checker.check(block)
         self.assertEqual(worker._reads, [])
 
     def test_the_first_short_blocks_may_move_nothing(self):
-        worker, work = self.worker(), c.Work(steps=1)
+        worker = self.worker()
         for number in range(8):
-            worker._check_steps(types.SimpleNamespace(round=number, learning_rates=[0.5]), work)
+            worker._checker.check(self.block(round=number))
         with self.assertRaisesRegex(kumo.KumoError, "no trained weight has changed"):
-            worker._check_steps(types.SimpleNamespace(_place="x", round=8, learning_rates=[0.5]), work)
+            worker._checker.check(self.block(_place="x", round=8))
 
     def test_the_first_block_of_a_worker_that_comes_later_may_move_nothing(self):
-        worker, work = self.worker(), c.Work(steps=1)
-        worker._check_steps(types.SimpleNamespace(round=7, learning_rates=[0.5] * 50), work)
+        worker = self.worker()
+        worker._checker.check(self.block(round=7, learning_rates=[0.5] * 50))
 
     def test_a_changed_weight_is_refused_in_the_first_blocks_of_gradient_mode(self):
-        worker, work = self.worker(), c.Work(steps=0)
-        block = types.SimpleNamespace(_place="block of round 2, partition 1", learning_rates=[0.5])
-        worker._check_steps(block, work)
+        worker = self.worker()
+        block = self.block(_place="block of round 2, partition 1", mode="gradients")
+        worker._checker.check(block)
         worker._model.model.weights["b"][1] += 1
         with self.assertRaisesRegex(kumo.KumoError, "^block of round 2, partition 1: tensor b has been changed, but in "
                                                     "gradient mode the servers step"):
-            worker._check_steps(block, work)
+            worker._checker.check(block)
         worker._model.model.weights["b"][1] -= 1
         for _ in range(10):
             worker._reads.clear()
-            worker._check_steps(block, work)
+            worker._checker.check(block)
         self.assertEqual(worker._reads, [])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import kumo
 from kumo import _library as c
+from kumo._step_checker import StepChecker
 from kumo._tree import TreeModel
 
 
@@ -30,8 +31,9 @@ def donate(state):
 def worker_of(tree):
     """A Worker without a job, whose library takes everything."""
     worker = object.__new__(kumo.Worker)
-    worker._model, worker._states, worker._seeds, worker._has_gradients = TreeModel(tree), 0, False, True
+    worker._model, worker._states, worker._seeds = TreeModel(tree), 0, False
     worker._trained, worker._frozen = [name for name, _, _ in worker._model.tensors()], []
+    worker._checker = StepChecker(worker._model, worker._trained, lambda name: True)
     worker._places = {name: place for place, name in enumerate(worker._trained)}
     worker._shapes = {name: shape for name, shape, _ in worker._model.tensors()}
     worker._handle = None
