@@ -130,6 +130,9 @@ class Arrays:
                     raise c.KumoError(f"{what} {name} {change} when the Worker was made")
                 _check_writeable(f"{what} {name}", arrays[name])
 
+    def begin_export(self, weights: list[str], gradients: list[str]) -> None:
+        pass
+
     def export_weights(self, name: str) -> np.ndarray:
         return np.asarray(self.model.weights[name], np.float32, "C")
 

@@ -12,6 +12,7 @@ import torch
 
 from . import _library as c
 from ._arrays import overlapping
+from ._copiers import Copiers
 
 
 class TorchModel:
@@ -30,6 +31,7 @@ class TorchModel:
     def __init__(self, module: torch.nn.Module, optimizer: torch.optim.Optimizer | None):
         self.module, self.optimizer = module, optimizer
         self._tensors = _tensors_of(module)
+        self._copiers = Copiers()
         self._kinds: dict[str, int] = {}
         self._without_gradient: list[str] = []  # frozen parameters; the optimizer leaves out the others
         stepped = self._stepped_ids()
@@ -203,18 +205,32 @@ class TorchModel:
     def is_narrow(self, name: str) -> bool:
         return self._tensors[name].element_size() < 4
 
+    def begin_export(self, weights: list[str], gradients: list[str]) -> None:
+        for name in weights:
+            self._fetch(name, self._tensors[name])
+        for name in gradients:
+            if (gradient := self._tensors[name].grad) is not None:
+                self._fetch(name, gradient)
+
     def export_weights(self, name: str) -> torch.Tensor:
-        return _on_host(self._tensors[name])
+        return self._on_host(name, self._tensors[name])
 
     def export_gradient(self, name: str) -> torch.Tensor | None:
         """None if the backward pass gave the parameter no gradient."""
         gradient = self._tensors[name].grad
-        if gradient is None:
-            return None
-        return _on_host(gradient.to_dense() if gradient.is_sparse else gradient)
+        return None if gradient is None else self._on_host(name, gradient)
 
     def load(self, name: str, read) -> None:
-        _load(self._tensors[name], read)
+        self._fill(name, self._tensors[name], read)
+
+    def _fetch(self, key, tensor: torch.Tensor) -> None:
+        self._copiers[tensor.device].fetch(key, tensor)
+
+    def _on_host(self, key, tensor: torch.Tensor) -> torch.Tensor:
+        return self._copiers[tensor.device].to_host(key, tensor)
+
+    def _fill(self, key, tensor: torch.Tensor, read) -> None:
+        self._copiers[tensor.device].load(key, tensor, read)
 
     def loaded(self) -> None:
         pass
@@ -244,7 +260,7 @@ class TorchModel:
             state = {**first, **self._states.counts_after(first, steps_before)}
             for i, (key, dtype) in enumerate(self._states.arrays.items()):
                 state[key] = torch.zeros_like(parameter, dtype=dtype, memory_format=torch.preserve_format)
-                _load(state[key], lambda address, i=i: read_state(name, i, address))
+                self._fill((name, i), state[key], lambda address, i=i: read_state(name, i, address))
             if state:
                 self.optimizer.state[parameter] = state
 
@@ -266,6 +282,7 @@ class TorchModel:
         """The program has the optimizer for itself from now on, with the state that it had at first: what
         the last block has left is of one partition only."""
         self.end_training()
+        self._copiers.clear()
         if self.optimizer is None:
             return
         if self._first_entries is not None:
@@ -285,6 +302,7 @@ class TorchModel:
         for key in self.optimizer.state:
             if id(key) not in parameters:
                 raise c.cannot_carry(f"{key!r} in the state of {kind} belongs to no parameter")
+        arrays = {}
         for name, parameter in self._stepped():
             state = self.optimizer.state.get(parameter, {})
             for key, value in state.items():
@@ -292,7 +310,11 @@ class TorchModel:
                     raise c.cannot_carry(f"parameter {name}: {key} in the state of {kind} {obstacle}")
             for i, key in enumerate(self._states.arrays):
                 if (array := state.get(key)) is not None:
-                    write_state(name, i, _on_host(array))
+                    arrays[name, i] = array
+        for place, array in arrays.items():
+            self._fetch(place, array)
+        for place, array in arrays.items():
+            write_state(*place, self._on_host(place, array))
 
     def check_state(self, steps: int) -> None:
         """Nothing: before the next block has_state tells."""
@@ -468,22 +490,6 @@ def _copied(value):
     if torch.is_tensor(value):
         return value.detach().clone()
     return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
-
-
-def _on_host(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().to(device="cpu", dtype=torch.float32).contiguous()
-
-
-def _load(tensor: torch.Tensor, read) -> None:
-    """Fills a tensor by read(address), which writes float32 numbers in row-major order."""
-    with torch.no_grad():
-        if tensor.device.type == "cpu" and tensor.dtype == torch.float32 and tensor.is_contiguous():
-            read(tensor.data_ptr())
-            return
-        # The program may have another default device.
-        host = torch.empty(tensor.shape, dtype=torch.float32, device="cpu", pin_memory=tensor.is_cuda)
-        read(host.data_ptr())
-        tensor.copy_(host)
 
 
 def total(means) -> float:

@@ -187,6 +187,9 @@ class TreeModel:
         self._leaves_of = self._gradients_of = None
         self._named()
 
+    def begin_export(self, weights: list[str], gradients: list[str]) -> None:
+        pass
+
     def export_weights(self, name: str) -> np.ndarray:
         return np.asarray(self._named()[name], np.float32, "C")
 

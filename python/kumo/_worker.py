@@ -521,13 +521,15 @@ class Worker:
             self._check_shape(name, values.shape)
             self._check(c.library.kumo_worker_set_state(self._handle, i, self._places[name],
                                                         c.floats(_address(values))))
-        trained, frozen = set(self._trained), set(self._frozen)
+        frozen = set(self._frozen)
+        exchanged = [name for name in self._places if name not in frozen]
+        of_gradients = set() if work.steps else set(self._trained)
+        self._model.begin_export(weights=[name for name in exchanged if name not in of_gradients],
+                                 gradients=[name for name in exchanged if name in of_gradients])
         without = []
         moves = bool(work.steps)
-        for name in self._places:
-            if name in frozen:
-                continue
-            if work.steps or name not in trained:
+        for name in exchanged:
+            if name not in of_gradients:
                 values = self._model.export_weights(name)
                 if work.steps and name in self._rounding:
                     values = np.asarray(np.asarray(values) + self._rounding[name], np.float32)
@@ -537,7 +539,7 @@ class Worker:
                 moves = moves or bool(gradient.any())
             else:
                 without.append(name)
-        self._checker.check_gradients(block, are_missing=len(without) == len(trained), are_zero=not moves)
+        self._checker.check_gradients(block, are_missing=len(without) == len(self._trained), are_zero=not moves)
         for name in without:  # a parameter that the loss does not depend on
             set_tensor(name, np.zeros(self._shapes[name], np.float32))
         steps = work.steps_before + block.minibatch_count

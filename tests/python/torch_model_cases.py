@@ -4,6 +4,7 @@ import pathlib
 import random
 import types
 import unittest
+import unittest.mock
 import warnings
 
 import ctest
@@ -13,6 +14,7 @@ import torch
 from torch import nn
 
 from kumo import KumoError, _library as c
+from kumo._copiers import CudaCopier
 from kumo._torch import TorchModel, filled_in
 from kumo._worker import _adapted
 
@@ -449,6 +451,93 @@ class Metrics(unittest.TestCase):
             work.add(loss=torch.tensor(value, dtype=torch.float64), samples=8)
         self.assertEqual([type(mean) for mean, _ in work._means["loss"]], [float] * 3)
         self.assertEqual(worker._total(work._means["loss"]), sum(value * 8 for value in values))
+
+
+class Stream:
+    """A stand-in for torch.cuda.Stream whose work waits until it is asked for, as that of a slow device may."""
+    current: "Stream"
+
+    def __init__(self, device=None):
+        self.work, self.done = [], 0
+
+    def run(self, until=None):
+        while self.done < (len(self.work) if until is None else until):
+            self.done += 1
+            self.work[self.done - 1]()
+
+    synchronize = run
+
+    def wait_stream(self, other):
+        until = len(other.work)
+        self.work.append(lambda: other.run(until))
+
+
+class Event:
+    end = None
+
+    def record(self, stream):
+        self.end = lambda until=len(stream.work): stream.run(until)
+
+    def synchronize(self):
+        if self.end:
+            self.end()
+
+
+class OnDevice(torch.Tensor):
+    def copy_(self, source, non_blocking=False):
+        assert non_blocking
+        Stream.current.work.append(lambda: torch.Tensor.copy_(self, source))
+
+
+class CudaOrder(unittest.TestCase):
+    """The order of the copies, with stand-ins for torch.cuda: no device is needed."""
+
+    def setUp(self):
+        self.program = Stream.current = Stream()
+        empty = torch.empty
+        current = lambda stream: unittest.mock.patch.object(Stream, "current", stream)
+        for name, stand_in in {"cuda.Stream": Stream, "cuda.Event": Event, "cuda.stream": current,
+                               "cuda.current_stream": lambda device: Stream.current,
+                               "empty": lambda shape, **_: empty(shape).fill_(-1).as_subclass(OnDevice)}.items():
+            patch = unittest.mock.patch(f"torch.{name}", stand_in)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.copier = CudaCopier(torch.device("cuda"))
+        self.tensors = {key: torch.zeros(3).as_subclass(OnDevice) for key in "ab"}
+
+    def load(self, key, value):
+        self.copier.load(key, self.tensors[key], lambda address: np.ctypeslib.as_array(
+            c.floats(address), shape=(3,)).fill(value))
+
+    def test_a_tensor_is_read_after_the_steps_before(self):
+        for value in 1, 2:
+            for tensor in self.tensors.values():
+                self.program.work.append(lambda tensor=tensor, value=value: tensor.fill_(value))
+            for key, tensor in self.tensors.items():
+                self.copier.fetch(key, tensor)
+            for key, tensor in self.tensors.items():
+                self.assertEqual(self.copier.to_host(key, tensor).tolist(), [value] * 3)
+
+    def test_later_steps_change_no_tensor_that_is_being_read(self):
+        self.copier.fetch("a", self.tensors["a"])
+        self.program.work.append(lambda: self.tensors["a"].fill_(7))  # as memory that is used again
+        self.program.run()
+        self.assertEqual(self.copier.to_host("a", self.tensors["a"]).tolist(), [0] * 3)
+
+    def test_later_steps_see_what_was_loaded_and_earlier_ones_do_not(self):
+        seen = []
+        for value in 1, 2, 3:
+            self.program.work.append(lambda: seen.append(self.tensors["a"][0].item()))
+            self.load("a", value)
+        self.program.work.append(lambda: seen.append(self.tensors["a"][0].item()))
+        self.program.run()
+        self.assertEqual(seen, [0, 1, 2, 3])
+
+    def test_numbers_that_a_dropped_block_has_fetched_are_not_returned(self):
+        self.copier.fetch("a", self.tensors["a"])
+        self.load("a", 5)
+        self.program.work.append(lambda: self.tensors["a"].fill_(6))
+        self.assertEqual(self.copier.to_host("a", self.tensors["a"]).tolist(), [6] * 3)
 
 
 class Seeds(unittest.TestCase):
