@@ -2,12 +2,14 @@
 frozen parameter, parameters and a layer of other precisions, a buffer that the model replaces, gradients
 accumulated over two parts of a minibatch, and AdamW.
 
-CASE: as in own_model.py: stop; late_zero_grad: zero_grad() comes after step(); replaced: a parameter is
+CASE: as in own_model.py: stop; kills: worker-0 kills itself once in round 2, and worker-1 kills server-1 once in
+round 5; late_zero_grad: zero_grad() comes after step(); replaced: a parameter is
 replaced; clipped: weights are clipped, also in gradient mode; own_step: the Worker gets no optimizer; no_step:
 the optimizer takes no step; nadam: the optimizer is NAdam; nesterov: it is an SGD that changes gradients;
 slowing: it counts its steps in its groups; moved, target, unfrozen: a frozen parameter is changed, or a layer
 that the optimizer leaves out, or the layer requires gradients; others: the optimizer has another model's
 parameters; loader: a DataLoader's process reports."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -17,6 +19,7 @@ import torch
 from torch import nn
 
 CASE = os.environ.get("CASE", "")
+NAME = os.environ["KUMO_WORKER_NAME"]
 SAMPLES, VALIDATION = 200, 30
 torch.set_num_threads(1)
 torch.use_deterministic_algorithms(True)
@@ -70,6 +73,32 @@ if CASE == "slowing":
     optimizer = Slowing((p for p in model.parameters() if p.requires_grad), lr=0.01)
 
 
+def once(what):
+    """Whether no process of the job has come here before."""
+    try:
+        pathlib.Path("once-" + what).touch(exist_ok=False)
+        return True
+    except FileExistsError:
+        return False
+
+
+def kill_server(index):
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[1]
+            if parent == os.environ["LAUNCHER"] and f"\0--index\0{index}\0" in (folder / "cmdline").read_text():
+                os.kill(int(folder.name), signal.SIGKILL)
+
+
+def disturb(block):
+    if CASE == "stop" and block.round == 3 and once("stop"):
+        os.kill(int(os.environ["LAUNCHER"]), signal.SIGINT)
+    if CASE == "kills" and NAME == "worker-0" and block.round >= 2 and once("worker"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if CASE == "kills" and NAME == "worker-1" and block.round >= 5 and once("server"):
+        kill_server(1)
+
+
 def evaluate(part):
     assert not model.training and not torch.is_grad_enabled()
     # Processes that are forked from this one.
@@ -82,9 +111,7 @@ def evaluate(part):
 with kumo.Worker(None, model, None if CASE == "own_step" else optimizer, train_samples=SAMPLES,
                  validation_samples=VALIDATION) as worker:
     for block in worker.blocks(evaluate):
-        if CASE == "stop" and block.round == 3 and not pathlib.Path("once").exists():
-            pathlib.Path("once").touch()
-            os.kill(int(os.environ["LAUNCHER"]), signal.SIGINT)
+        disturb(block)
         if CASE == "replaced":
             model.first.bias = nn.Parameter(torch.zeros(8))
         if CASE == "loader":

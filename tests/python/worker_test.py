@@ -325,23 +325,29 @@ class TorchTest(JobTest):
         self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
         return self.job(warm(TORCH, "torch"), program, settings)
 
-    def test_a_torch_models_weights_do_not_depend_on_workers_and_stops(self):
+    def test_a_torch_models_weights_do_not_depend_on_workers_kills_and_stops(self):
         self.needs(TORCH, "torch", "KUMO_TORCH_PYTHON")
 
-        def run(workers, case):
+        def run(workers, case, *settings):
             job = self.torch_job("own_torch_model.py", [
                 "job.epochs = 3", "sync.partitions = 3", "sync.minibatch = 8", "sync.block = 3",
                 "sync.overlap = 1", "sync.push_codec = 1bit", "block.rule = average",
                 "block.reset_local_state = false", "optimiser.type = adamw", "cluster.chunk_kib = 2"])
-            launched = job.launch("--workers", str(workers), CASE=case)
+            launched = job.launch("--workers", str(workers), *settings, CASE=case)
             if case == "stop":
                 self.ends(75, launched)
                 launched = job.launch("--workers", "2", CASE="")
+            if case == "kills":  # the code 247 is SIGKILL's, as warm_python.py hands it on
+                self.assertIn("worker-0 ended with exit code 247", launched.stderr)
+                self.assertIn("server-1 was killed by SIGKILL", launched.stderr)
             self.ends(0, launched)
             return job.weights(TORCH)
-        one, three, stopped = together(lambda: run(1, ""), lambda: run(3, ""), lambda: run(2, "stop"))
+        one, three, stopped, killed = together(
+            lambda: run(1, ""), lambda: run(3, ""), lambda: run(2, "stop"),
+            lambda: run(2, "kills", "--servers", "2", *options("cluster.replicas=2", "cluster.recovery=exact")))
         self.assertEqual(one, three)
         self.assertEqual(one, stopped)
+        self.assertEqual(one, killed)
         self.assertEqual(list(one), [
             "first.weight", "first.bias", "norm.weight", "norm.bias", "second.bias", "frozen.weight",
             "frozen.bias", "narrow.weight", "narrow.bias", "last.weight", "last.bias", "seen",
