@@ -245,6 +245,29 @@ time.sleep(0.3)
         self.assertEqual(again.returncode, 0, words)
         self.assertIn("the program ends", words)
 
+    def test_a_notebook_is_interrupted_goes_on_and_opens_its_worker_again(self):
+        self.needs(NUMPY, "numpy", "KUMO_ONNX_PYTHON")
+
+        def run(*cells):
+            job = self.job(NUMPY, "notebook_cells.py", ["job.epochs = 4", "sync.partitions = 1",
+                                                        "sync.minibatch = 8", "sync.block = 3"])
+            server = f"ipc://{job.folder}/server"
+            with open(job.folder / "job.conf", "a") as conf:
+                conf.write(f"[cluster]\nservers = {server}\nworkers = 1\n")
+            process = subprocess.Popen([python_jobs.BIN / "kumo-server", "job.conf", "--index", "0", "--bind", server],
+                                       cwd=job.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            done = subprocess.run([NUMPY, python_jobs.HERE / "notebook_cells.py", *cells], cwd=job.folder, text=True,
+                                  capture_output=True, env=python_jobs.environment(), timeout=LIMIT)
+            self.assertEqual(process.wait(LIMIT), 0, done.stdout + done.stderr)
+            return job.weights(NUMPY), done.stdout.splitlines()
+        whole, _ = run("open", "train", "close")
+        parts, said = run("open", "interrupt", "go-on", "close", "close", "open", "train", "close")
+        self.assertEqual(said, ["open ok", "interrupt KeyboardInterrupt ", "go-on ok", "close ok", "close ok", "open ok",
+                                "train ok", "close ok"])
+        self.assertEqual(whole, parts)
+
     def test_weights_are_written_into_files(self):
         job, _, _ = self.run_of(1, "", "job.epochs=1")
         job.python(NUMPY, "import kumo; kumo.export('out', 'weights.npz'); "
