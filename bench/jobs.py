@@ -140,6 +140,10 @@ class Ranks:
         """Samples per second of all ranks, in each window."""
         return self.ask("measure")
 
+    def memory(self):
+        """The most memory that a rank had, in MiB."""
+        return self.ask("memory")
+
     def train(self, samples):
         """Trains on the first so many samples of arguments.data; returns the validation loss."""
         return self.ask(f"train {samples}")

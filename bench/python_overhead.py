@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from jobs import HERE, MINIBATCH, commit, ddp, find_torch, in_slow_network, machine, parser
+from jobs import HERE, MINIBATCH, Ranks, commit, find_torch, in_slow_network, machine, parser
 
 WIDTHS = "784-2048-2048-1024-10"  # 8 million parameters
 ONE_BIT = ["sync.push_codec=1bit", "sync.pull_codec=1bit"]
@@ -76,6 +76,11 @@ def kumo(python, network, arguments, workers, settings):
                 "most_mib": max(one["most_mib"] for one in found)}
 
 
+def ddp(python, network, arguments):
+    with Ranks(python, network, arguments) as ranks:
+        return {"samples_per_s": ranks.measure()[0], "most_mib": ranks.memory()}
+
+
 def summary(numbers):
     return {"median": statistics.median(numbers), "min": min(numbers), "max": max(numbers)}
 
@@ -111,8 +116,8 @@ def main():
             if arguments.only in f"1 worker, {name}":
                 note(f"Kumo, 1 worker, {name}", kumo(python, network, arguments, 1, KUMO[name]), alone)
         two = {name: settings for name, settings in KUMO.items() if arguments.only in f"2 workers, {name}"}
-        rival = {"samples_per_s": ddp(python, network, arguments)} if two else {}
         if two:
+            rival = ddp(python, network, arguments)
             note("DDP, 2 ranks", rival, rival)
         for name, settings in two.items():
             note(f"Kumo, 2 workers, {name}", kumo(python, network, arguments, 2, settings), rival)
@@ -122,7 +127,7 @@ def main():
     print("ratio: 1 worker to the bare script, 2 workers to DDP")
     forms = {"samples_per_s": "{:.0f} samples/s ({:.0f} .. {:.0f})", "ratio": "ratio {:.3f} ({:.3f} .. {:.3f})",
              "processor_us": "processor {:.0f} us a sample ({:.0f} .. {:.0f})",
-             "processor_ratio": "ratio {:.3f} ({:.3f} .. {:.3f})", "most_mib": "{:.0f} MiB"}
+             "processor_ratio": "ratio {:.3f} ({:.3f} .. {:.3f})", "most_mib": "{:.0f} MiB ({:.0f} .. {:.0f})"}
     for name, row in rows.items():
         print(name)
         for key, form in forms.items():

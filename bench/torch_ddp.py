@@ -10,12 +10,14 @@ steps), none as they are. torchrun's variables name the other ranks.
 
 Rank 0 reads orders, and answers each with a line of JSON:
   measure     trains on random samples; the samples per second of all ranks, of each window
+  memory      the most memory that a rank had, in MiB
   train N     trains on the first N MNIST images of --data, once; the loss of the validation set
 """
 import argparse
 import gzip
 import json
 import pathlib
+import resource
 import sys
 import time
 
@@ -114,6 +116,11 @@ class Rank:
             found.append(self.world * MINIBATCH * steps / took)
         return found
 
+    def most_memory(self):
+        most = torch.tensor([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024])
+        dist.all_reduce(most, dist.ReduceOp.MAX)
+        return float(most)
+
     def train(self, samples):
         images, labels = idx(self.arguments.data, "train-images-idx3-ubyte")[:samples], idx(
             self.arguments.data, "train-labels-idx1-ubyte")[:samples].long()
@@ -151,7 +158,8 @@ def main():
         dist.broadcast_object_list(order, 0)
         if not order[0]:
             break
-        answer = rank.measure() if order[0][0] == "measure" else rank.train(int(order[0][1]))
+        answer = (rank.measure() if order[0][0] == "measure" else rank.most_memory() if order[0][0] == "memory" else
+                  rank.train(int(order[0][1])))
         if arguments.rank == 0:
             print(json.dumps(answer), flush=True)
     dist.destroy_process_group()
