@@ -115,14 +115,14 @@ TEST(ConvolutionWaysTest, WhatRoundingAddsToAMinimalFilteringIsBounded) {
 
 // A rounding error in the place of 0 would be multiplied by 1e5 where an l2_normalisation follows.
 TEST(ConvolutionWaysTest, AWindowOfZerosGivesTheBiasAlone) {
-  constexpr int64_t kChannels = 32, kSize = 23, kOutputs = 32;
+  constexpr int64_t kChannels = 32, kSize = 13, kOutputs = 32;
   for (const int pad : {0, 1, 2}) {
     const std::string text =
         "name: \"l\" convolution { outputs: 32 kernel: 3 pad: " + std::to_string(pad) + " }";
     for (const Setting& setting : Settings()) {
       LayerOnDevice layer({"", {kChannels, kSize, kSize}, text.c_str()}, setting);
       const std::vector<float> bias = layer.weights()[1];
-      for (const int batch : {1, 3, 9, 33}) {
+      for (const int batch : {1, 9, 33}) {
         // Zeros but for a part, which is another one in each sample; in every third all are random.
         Rng rng(8, RngPurpose::kTest);
         std::vector<float> x = RandomNumbers(batch * kChannels * kSize * kSize, &rng);
