@@ -99,6 +99,29 @@ Fields Net::takes() const {
 
 namespace {
 
+// Whether such a target takes the field's bytes as numbers, by their pixel formula.
+bool TakesPicture(const Target& target, const Field& found) {
+  return target.classes == 0 && !target.list && found.type == NumberType::kUint8 &&
+         found.kind != FieldKind::kMask;
+}
+
+// The bytes of a minibatch's pictures by their formula.
+void ScalePictures(const PixelFormula& formula, const Field& field, std::span<const uint8_t> pixels,
+                   std::vector<float>* numbers) {
+  const Shape shape(field.extents);
+  const int64_t plane = shape.size() / shape.channels();
+  numbers->resize(pixels.size());
+  for (int64_t first = 0; first < std::ssize(pixels); first += plane) {
+    const int64_t channel = first / plane % shape.channels();
+    const float scale = formula.scale_of(channel);
+    const float* const mean = formula.mean.empty() ? nullptr : &formula.mean[channel * plane];
+    for (int64_t i = 0; i < plane; ++i) {
+      const auto pixel = static_cast<float>(pixels[first + i]);
+      (*numbers)[first + i] = scale * (mean == nullptr ? pixel : pixel - mean[i]);
+    }
+  }
+}
+
 // Whether a field of the samples is one of classes for such a target: integers, bytes or shares.
 bool FitsClasses(const Target& target, const Field& wanted, const Field& found) {
   if (target.classes == 0) return false;
@@ -129,8 +152,9 @@ Result<Net::Taken> Net::Take(const Fields& fields, const Field& wanted,
   if (target != nullptr && FitsClasses(*target, expected, found)) {
     return Taken{std::move(found), place};
   }
-  // Bytes have a formula with a scale for each channel.
-  const bool same = found.type == NumberType::kFloat32
+  const bool is_picture = target != nullptr && TakesPicture(*target, found);
+  // Bytes of an input have a formula with a scale for each channel.
+  const bool same = found.type == NumberType::kFloat32 || is_picture
                         ? Shape(expected.extents).Takes(Shape(found.extents))
                         : Shape(expected.extents) == Shape(found.extents);
   if (!same) {
@@ -138,10 +162,13 @@ Result<Net::Taken> Net::Take(const Fields& fields, const Field& wanted,
                               ", but in the samples it is " + ExtentsText(found.extents));
   }
   const bool any = wanted.type == NumberType::kUint8 && found.type == NumberType::kFloat32;
-  if (found.type != wanted.type && !any) {
+  if (found.type != wanted.type && !any && !is_picture) {
+    const bool is_mask = found.kind == FieldKind::kMask;
     return FailedPrecondition("network " + graph_.name + " takes " + NameOf(wanted.type) +
                               " as field \"" + wanted.name + "\", the samples have " +
-                              NameOf(found.type));
+                              (is_mask ? "a mask, whose pixels are classes; losses of masks are "
+                                         "softmax_cross_entropy and dice"
+                                       : NameOf(found.type)));
   }
   return Taken{std::move(found), place};
 }
@@ -168,9 +195,10 @@ Status Net::Connect(const Fields& fields, std::span<const PixelFormula> pixels) 
   std::vector<Taken> taken;
   std::vector<PixelFormula> formulas(wanted.size());
   for (size_t t = 0; t < wanted.size(); ++t) {
-    KUMO_ASSIGN_OR_RETURN(Taken one, Take(fields, wanted[t], TargetOf(t)));
-    if (TargetOf(t) == nullptr && one.field.type == NumberType::kUint8 &&
-        one.place < std::ssize(pixels)) {
+    const Target* const target = TargetOf(t);
+    KUMO_ASSIGN_OR_RETURN(Taken one, Take(fields, wanted[t], target));
+    if ((target == nullptr || TakesPicture(*target, one.field)) &&
+        one.field.type == NumberType::kUint8 && one.place < std::ssize(pixels)) {
       formulas[t] = pixels[one.place];
       KUMO_RETURN_IF_ERROR(CheckFormulaFits(formulas[t], one.field, graph_.name));
     }
@@ -178,6 +206,7 @@ Status Net::Connect(const Fields& fields, std::span<const PixelFormula> pixels) 
   }
   taken_ = std::move(taken);
   widened_.resize(taken_.size());
+  scaled_.resize(taken_.size());
   MakeTargets();
   std::vector<InputField> inputs;
   for (size_t t = 0; t < taken_.size(); ++t) {
@@ -185,9 +214,10 @@ Status Net::Connect(const Fields& fields, std::span<const PixelFormula> pixels) 
     if (TargetOf(t) != nullptr) {
       inputs.push_back({NumberType::kInt32, Shape{1}, {}, true});
     } else {
-      inputs.push_back({type, Shape(wanted[t].extents), std::move(formulas[t])});
+      inputs.push_back({type, Shape(wanted[t].extents), formulas[t]});
     }
   }
+  formulas_ = std::move(formulas);
   for (const DeviceArray<int32_t>& counts : target_counts_) {
     if (!counts.empty()) inputs.push_back({NumberType::kInt32, Shape{1}, {}, true});
   }
@@ -208,7 +238,7 @@ void Net::MakeTargets() {
   targets_.resize(graph_.targets.size());
   for (size_t i = 0; i < targets_.size(); ++i) {
     const Field& field = taken_[graph_.inputs.size() + i].field;
-    // Bytes are widened.
+    // Bytes become integers or numbers.
     const int64_t bytes = max_batch_ * field.numbers() * static_cast<int64_t>(sizeof(int32_t));
     if (target_values_[i].bytes() < bytes) {
       target_values_[i] = DeviceArray<std::byte>(*backend_, bytes, "a minibatch's targets");
@@ -306,8 +336,13 @@ Result<std::span<const std::byte>> Net::CheckedField(const SampleBatch& batch, s
   }
   if (field.type == NumberType::kUint8) {
     const std::span numbers(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-    widened_[t].assign(numbers.begin(), numbers.end());
-    bytes = std::as_bytes(std::span(widened_[t]));
+    if (TakesPicture(*target, field)) {
+      ScalePictures(formulas_[t], field, numbers, &scaled_[t]);
+      bytes = std::as_bytes(std::span(scaled_[t]));
+    } else {
+      widened_[t].assign(numbers.begin(), numbers.end());
+      bytes = std::as_bytes(std::span(widened_[t]));
+    }
   }
   if (target->probabilities) {
     KUMO_RETURN_IF_ERROR(

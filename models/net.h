@@ -134,7 +134,8 @@ class Net {
   Status CheckIntegers(const Field& field, std::span<const std::byte> bytes,
                        std::span<const int32_t> counts, int64_t below, const Target* target,
                        const std::string& what) const;
-  // The minibatch's field t of taken_, checked; bytes of classes become integers in widened_.
+  // The minibatch's field t of taken_, checked; bytes of a target become integers in widened_ or
+  // numbers in scaled_.
   Result<std::span<const std::byte>> CheckedField(const SampleBatch& batch, size_t t);
   const Target* TargetOf(size_t t) const {
     return t < graph_.inputs.size() ? nullptr : &graph_.targets[t - graph_.inputs.size()];
@@ -155,6 +156,8 @@ class Net {
   // For the call of the loader: a batch's fields, followed by the lengths of its lists.
   std::vector<std::span<const std::byte>> loaded_;
   std::vector<std::vector<int32_t>> widened_;  // by taken field
+  std::vector<std::vector<float>> scaled_;     // likewise
+  std::vector<PixelFormula> formulas_;         // likewise
   std::unique_ptr<InputLoader> loader_;
   // On the device, by target.
   std::vector<DeviceArray<std::byte>> target_values_;

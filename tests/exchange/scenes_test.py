@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The experiments on drawn scenes, small and with real processes: masks in a folder beside the images, and several labels
-in a table.
+in a table. Networks of pairs of pictures, from the columns of a table.
 
   tests/exchange/scenes_test.py --bin DIR      DIR: where kumo and the other programs are
 """
@@ -9,6 +9,7 @@ import csv
 import json
 import os
 import pathlib
+import random
 import struct
 import subprocess
 import sys
@@ -18,6 +19,39 @@ import zlib
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import ctest
+
+PAIRS = """
+[job]
+epochs = 12
+[network]
+file = %s.pbtxt
+[data]
+reader = table
+directory = pairs
+train_images = pairs.csv
+validation_images = pairs.csv
+columns = %s
+classes = %d
+flip = true
+[sync]
+mode = gradient
+partitions = 2
+minibatch = 8
+[schedule]
+learning_rate = 0.1
+"""
+
+# A negative of the left picture, by way of half the height and width.
+NEGATIVE = """
+name: "negative"
+input { name: "left" channels: 1 height: 8 width: 8 }
+layers { name: "wide" convolution { outputs: 16 kernel: 4 stride: 2 pad: 1 } }
+layers { name: "relu" relu {} }
+layers { name: "parts" convolution { outputs: 4 kernel: 3 pad: 1 } }
+layers { name: "again" pixel_shuffle { factor: 2 } }
+layers { name: "aside" targets: "negative" loss_weight: 0 huber { delta: 0.1 } }
+layers { name: "loss" inputs: "again" targets: "negative" mean_squared_error {} }
+"""
 
 SMALL = ["--set", "sync.partitions=2", "--set", "sync.minibatch=4"]
 
@@ -36,6 +70,33 @@ def png(path):
             data += body
         at += 12 + length
     return width, height, colours, zlib.decompress(data)
+
+
+def write_grey(path, rows):
+    """Writes a grey PNG of 8 bits."""
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 0, 0, 0, 0)
+    pixels = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b""))
+
+
+def write_pairs(folder):
+    """64 pairs of pictures with one bright half, and the negative of the left one."""
+    draws = random.Random(1)
+    folder.mkdir()
+    rows = ["left,right,negative,same"]
+    for i in range(64):
+        same = i % 2
+        sides = [draws.randrange(2)]
+        sides.append(sides[0] if same else 1 - sides[0])
+        pictures = [[[draws.randrange(200, 240) if (x < 4) == (side == 0) else draws.randrange(40) for x in range(8)]
+                     for _ in range(8)] for side in sides]
+        write_grey(folder / f"{i}l.png", pictures[0])
+        write_grey(folder / f"{i}r.png", pictures[1])
+        write_grey(folder / f"{i}n.png", [[255 - value for value in row] for row in pictures[0]])
+        rows.append(f"{i}l.png,{i}r.png,{i}n.png,{same}")
+    (folder / "pairs.csv").write_text("\n".join(rows) + "\n")
 
 
 class ScenesTest(unittest.TestCase):
@@ -62,6 +123,9 @@ class ScenesTest(unittest.TestCase):
         """The figures of each epoch."""
         self.run_program("kumo", "launch", experiment, "--set", "data.directory=data", *SMALL,
                          "--set", f"output.directory={name}", *more)
+        return self.epochs(name)
+
+    def epochs(self, name):
         lines = map(json.loads, (self.folder / name / "log.jsonl").read_text().splitlines())
         return [line for line in lines if line["kind"] == "epoch"]
 
@@ -131,6 +195,30 @@ class ScenesTest(unittest.TestCase):
         refused = self.run_program("kumo", "predict", "tags1", "--input", "data/scenes/validation/images",
                                    "--masks", "none", expect=78)
         self.assertIn("does not tell one of up to 256 classes for each pixel", refused.stderr)
+
+    def train_on_pairs(self, name, network, columns, classes=0):
+        """The figures of each epoch, which are the same by one worker and by two."""
+        folder = self.folder / name
+        folder.mkdir()
+        write_pairs(folder / "pairs")
+        (folder / f"{name}.pbtxt").write_text(network)
+        (folder / f"{name}.conf").write_text(PAIRS % (name, columns, classes))
+        weights = []
+        for workers in (1, 2):
+            out = f"{name}{workers}"
+            self.run_program("kumo", "launch", f"{name}/{name}.conf", "--workers", workers, "--set",
+                             f"data.directory={name}/pairs", "--set", f"output.directory={out}")
+            weights.append(self.weights(out))
+        self.assertEqual(*weights)
+        return self.epochs(f"{name}2")
+
+    def test_a_picture_is_a_target_and_turns_with_the_input(self):
+        """A negative whose flips were draws of their own would have a loss of .15."""
+        epochs = self.train_on_pairs("negative", NEGATIVE, "left:picture,negative:picture")
+        self.assertGreater(epochs[0]["main/loss"], .05)
+        self.assertLess(epochs[-1]["main/loss"], .02)
+        self.assertLess(epochs[-1]["validation/main/loss"], .02)
+        self.assertLess(epochs[-1]["main/aside_loss"], epochs[0]["main/aside_loss"])
 
     def test_data_and_sheets_show_masks_and_labels(self):
         shown = json.loads(self.run_program("kumo", "data", "scenes_unet", "--set", "data.directory=data", "--json",

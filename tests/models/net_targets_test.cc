@@ -1,7 +1,9 @@
 // Targets of a net, in every form that samples have them: classes, shares, bytes, numbers, lists.
+#include <array>
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -144,6 +146,96 @@ TEST(NetTargetsTest, BytesAreTakenAsClasses) {
   EXPECT_THAT(net.net->Load({1, values}).message(),
               AllOf(HasSubstr("mask 255 of sample 0 of the minibatch is outside the 3 classes"),
                     HasSubstr("write softmax_cross_entropy { ignored_label: 255 } in layer loss")));
+}
+
+// A picture is a target of numbers, by the formula of its field.
+TEST(NetTargetsTest, APictureIsTakenAsNumbersByItsFormula) {
+  const auto parse = [](const char* loss) {
+    return ParseNetwork(std::string(R"(
+      name: "colours"
+      input { name: "grey" channels: 1 height: 2 width: 3 }
+      layers { name: "colours" convolution { outputs: 2 kernel: 1 } }
+      layers { name: "loss" targets: "colour" )") +
+                            loss + " {} }",
+                        "colours")
+        .value();
+  };
+  const std::vector<uint8_t> grey = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120};
+  std::vector<uint8_t> colour(24);
+  for (size_t i = 0; i < colour.size(); ++i) colour[i] = static_cast<uint8_t>(3 * i * i);
+  const PixelFormula plain = {.scale = 0.125f};
+  const PixelFormula channels = {.mean = std::vector<float>(12, 7.3f), .scales = {0.1f, 0.3f}};
+  for (const char* loss : {"mean_squared_error", "huber"}) {
+    for (const PixelFormula& formula : {plain, channels}) {
+      TrainedNet net(parse(loss), 2);
+      const Fields pictures = {{"colour", NumberType::kUint8, {2, 2, 3}, FieldKind::kPicture},
+                               {"grey", NumberType::kUint8, {1, 2, 3}, FieldKind::kPicture}};
+      Fields numbers = pictures;
+      numbers[0].type = NumberType::kFloat32;
+      std::vector<float> scaled(colour.size());
+      for (size_t i = 0; i < scaled.size(); ++i) {
+        const auto pixel = static_cast<float>(colour[i]);
+        scaled[i] =
+            formula.mean.empty() ? 0.125f * pixel : formula.scale_of(i / 6 % 2) * (pixel - 7.3f);
+      }
+      std::vector<double> sums[2];
+      std::vector<float> gradients[2];
+      for (const bool as_bytes : {false, true}) {
+        ASSERT_TRUE(
+            net.net->Connect(as_bytes ? pictures : numbers, std::array{formula, plain}).ok());
+        const std::span<const std::byte> values[] = {
+            as_bytes ? std::as_bytes(std::span(colour)) : std::as_bytes(std::span(scaled)),
+            std::as_bytes(std::span(grey))};
+        ASSERT_TRUE(net.net->Load({2, values}).ok());
+        net.backend->SetStep({});
+        net.net->Train();
+        sums[as_bytes ? 1 : 0] = net.net->TakeSums().value();
+        gradients[as_bytes ? 1 : 0] = net.gradients;
+      }
+      EXPECT_EQ(sums[0], sums[1]);
+      EXPECT_EQ(gradients[0], gradients[1]);
+    }
+  }
+}
+
+TEST(NetTargetsTest, APictureOfAnotherShapeOrRangeAndAMaskAreRefusedAsNumbers) {
+  const auto parse = [](const char* loss) {
+    return ParseNetwork(std::string(R"(
+      name: "itself"
+      input { channels: 1 height: 2 width: 3 }
+      layers { name: "again" convolution { outputs: 1 kernel: 1 } }
+      layers { name: "loss" targets: "image" )") +
+                            loss + " {} }",
+                        "itself")
+        .value();
+  };
+  TrainedNet squared(parse("mean_squared_error"), 1);
+  Fields fields = {{"image", NumberType::kUint8, {1, 2, 3}, FieldKind::kPicture}};
+  EXPECT_TRUE(squared.net->Connect(fields, {}).ok());
+  TrainedNet entropy(parse("binary_cross_entropy"), 1);
+  const std::vector<uint8_t> image = {0, 1, 0, 2, 1, 0};
+  const std::span<const std::byte> values[] = {std::as_bytes(std::span(image))};
+  ASSERT_TRUE(entropy.net->Connect(fields, std::array{PixelFormula{.scale = 0.5f}}).ok());
+  EXPECT_TRUE(entropy.net->Load({1, values}).ok());
+  ASSERT_TRUE(entropy.net->Connect(fields, {}).ok());
+  EXPECT_THAT(
+      entropy.net->Load({1, values}).message(),
+      HasSubstr("field \"image\" is of numbers from 0 to 1: sample 0 of the minibatch has 2"));
+  const model::Network network = ParseNetwork(R"(
+      name: "other"
+      input { channels: 1 height: 2 width: 3 }
+      layers { name: "numbers" convolution { outputs: 1 kernel: 1 } }
+      layers { name: "loss" targets: "other" mean_squared_error {} })",
+                                              "other")
+                                     .value();
+  TrainedNet net(network, 1);
+  fields.push_back({"other", NumberType::kUint8, {3, 2, 3}, FieldKind::kPicture});
+  EXPECT_THAT(net.net->Connect(fields, {}).message(),
+              HasSubstr("takes a field \"other\" of 1x2x3, but in the samples it is 3x2x3"));
+  fields[1] = {"other", NumberType::kUint8, {1, 2, 3}, FieldKind::kMask};
+  EXPECT_THAT(net.net->Connect(fields, {}).message(),
+              HasSubstr("takes numbers as field \"other\", the samples have a mask, whose pixels "
+                        "are classes; losses of masks are softmax_cross_entropy and dice"));
 }
 
 // Numbers as labels, on every way in and out.

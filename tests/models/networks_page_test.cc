@@ -206,7 +206,7 @@ TEST(NetworksPage, ExamplesHaveTheShapesThatTheirCommentsSay) {
     const std::string kind = section.name.empty() ? "convolution" : section.name;
     EXPECT_THAT(section.example, HasSubstr(kind + " {")) << "an example of something else";
   }
-  EXPECT_EQ(examples, 3 + LayerKinds().size() + LossKinds().size() +
+  EXPECT_EQ(examples, 4 + LayerKinds().size() + LossKinds().size() +
                           model::Initialiser::descriptor()->field_count());
 }
 

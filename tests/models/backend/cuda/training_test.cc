@@ -4,7 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,8 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "common/job/fields.h"
+#include "common/job/pixels.h"
 #include "common/optimiser/optimiser.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/backend/cuda/cuda_backend.h"
@@ -125,7 +129,19 @@ struct WalkSettings {
   float clip_norm = 0;
   float input_scale = 1;
   bool evaluates = false;  // other weights, before each step, as a trainer does between epochs
+  // Loads a minibatch's samples; none: numbers and classes.
+  std::function<Status(int batch, Rng* rng, Net* net)> load = nullptr;
 };
+
+// Of a network of ten classes: numbers, and one of the classes.
+Status LoadSamples(const WalkSettings& settings, Rng* rng, Net* net) {
+  if (settings.load) return settings.load(settings.batch, rng, net);
+  std::vector<float> inputs(static_cast<size_t>(settings.batch * net->input().size()));
+  for (float& x : inputs) x = settings.input_scale * rng->NextUniform();
+  std::vector<int32_t> labels(settings.batch);
+  for (int32_t& label : labels) label = static_cast<int32_t>(rng->NextBelow(10));
+  return Numbers{settings.batch, inputs, labels}.LoadInto(net);
+}
 
 struct Walk {
   std::vector<double> losses;                 // of each step's minibatch, the mean
@@ -169,18 +185,14 @@ Walk Train(Backend& backend, const model::Network& network, const WalkSettings& 
   Rng rng(6, RngPurpose::kTest);
   Walk walk;
   for (int s = 0; s < settings.steps; ++s) {
-    std::vector<float> inputs(static_cast<size_t>(settings.batch * net->input().size()));
-    for (float& x : inputs) x = settings.input_scale * rng.NextUniform();
-    std::vector<int32_t> labels(settings.batch);
-    for (int32_t& label : labels) label = static_cast<int32_t>(rng.NextBelow(10));
-    const Numbers batch = {settings.batch, inputs, labels};
-    EXPECT_TRUE(batch.LoadInto(net.get()).ok());
+    Rng again = rng;
+    EXPECT_TRUE(LoadSamples(settings, &rng, net.get()).ok());
     if (settings.evaluates) {
       EXPECT_TRUE(net->Bind(layout, evaluated.data(), gradients.data()).ok());
       net->Evaluate();
       EXPECT_TRUE(net->Bind(layout, weights.data(), gradients.data()).ok());
       EXPECT_TRUE(net->TakeSums().ok());
-      EXPECT_TRUE(batch.LoadInto(net.get()).ok());
+      EXPECT_TRUE(LoadSamples(settings, &again, net.get()).ok());
     }
     StepParameters step;
     step.streams = {1, 2, 3, static_cast<uint64_t>(s)};
@@ -377,6 +389,33 @@ TEST_F(CudaTrainingTest, GradientsAreClippedAsOnTheCpu) {
     EXPECT_NEAR(Norm(found.gradients[s]), 0.01, 1e-6);
     EXPECT_LT(Distance(found.weights[s], expected.weights[s]), 1e-4) << "step " << s;
   }
+}
+
+TEST_F(CudaTrainingTest, APictureIsATargetAsOnTheCpu) {
+  const model::Network network = Parse(R"(
+      name: "image_to_image"
+      input { name: "left" channels: 1 height: 4 width: 6 }
+      layers { name: "conv" convolution { outputs: 8 kernel: 3 pad: 1 } }
+      layers { name: "right" pixel_shuffle { factor: 2 } }
+      layers { name: "loss" targets: "right" huber {} })");
+  const auto load = [](int batch, Rng* rng, Net* net) {
+    const Fields fields = {{"left", NumberType::kUint8, {1, 4, 6}, FieldKind::kPicture},
+                           {"right", NumberType::kUint8, {2, 8, 12}, FieldKind::kPicture}};
+    const PixelFormula formulas[] = {
+        {.scale = 1 / 255.0f}, {.mean = std::vector<float>(192, 100), .scales = {0.1f, 0.02f}}};
+    KUMO_RETURN_IF_ERROR(net->Connect(fields, formulas));
+    std::vector<uint8_t> left(batch * 24), right(batch * 192);
+    for (uint8_t& pixel : left) pixel = static_cast<uint8_t>(rng->NextBelow(256));
+    for (uint8_t& pixel : right) pixel = static_cast<uint8_t>(rng->NextBelow(256));
+    const std::span<const std::byte> values[] = {std::as_bytes(std::span(left)),
+                                                 std::as_bytes(std::span(right))};
+    return net->Load({batch, values});
+  };
+  const WalkSettings settings = {.steps = kSteps, .repeat = true, .load = load};
+  const Walk expected = Train(*MakeCpuBackend(1), network, settings);
+  const Walk found = Train(*cuda_, network, settings);
+  ExpectLossesNear(found, expected, 1e-5);
+  EXPECT_LT(Distance(found.weights.back(), expected.weights.back()), 1e-5);
 }
 
 // The first loss scale is too much for the filters' gradients of inputs like these, so the first
