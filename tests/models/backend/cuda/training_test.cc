@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
+#include "common/detection/boxes.h"
 #include "common/job/fields.h"
 #include "common/job/pixels.h"
 #include "common/optimiser/optimiser.h"
@@ -388,6 +389,56 @@ TEST_F(CudaTrainingTest, GradientsAreClippedAsOnTheCpu) {
   for (size_t s = 0; s < 4; ++s) {
     EXPECT_NEAR(Norm(found.gradients[s]), 0.01, 1e-6);
     EXPECT_LT(Distance(found.weights[s], expected.weights[s]), 1e-4) << "step " << s;
+  }
+}
+
+// Lists of objects go from the samples to the loss: a detector's own form of targets.
+TEST_F(CudaTrainingTest, ADetectorTrainsOnListsOfBoxesAsOnTheCpu) {
+  const model::Network network = Parse(R"(
+      name: "detector"
+      input { channels: 3 height: 16 width: 16 }
+      layers { name: "trunk" convolution { outputs: 8 kernel: 3 stride: 2 pad: 1 } }
+      layers { name: "relu" relu {} }
+      layers { name: "offsets" convolution { outputs: 16 kernel: 3 pad: 1 } }
+      layers { name: "scores" inputs: "relu" convolution { outputs: 12 kernel: 3 pad: 1 } }
+      layers { name: "loss" inputs: "offsets" inputs: "scores"
+               multibox { classes: 2 maps { step: 2 size: 4 next_size: 8 ratios: 2 } } })");
+  // Another number of objects in each sample, none in the first one.
+  const auto load = [](int batch, Rng* rng, Net* net) {
+    constexpr int kRoom = 3;
+    Fields fields = net->takes();
+    for (Field& field : fields) {
+      if (field.list) field.extents[0] = kRoom;
+    }
+    KUMO_RETURN_IF_ERROR(net->Connect(fields, {}));
+    std::vector<uint8_t> images(static_cast<size_t>(batch * net->input().size()));
+    for (uint8_t& pixel : images) pixel = static_cast<uint8_t>(rng->NextBelow(2));
+    std::vector<int32_t> classes(static_cast<size_t>(batch * kRoom)), counts(batch);
+    std::vector<Box> boxes(classes.size());
+    for (int n = 0; n < batch; ++n) {
+      counts[n] = n % (kRoom + 1);
+      for (int i = n * kRoom; i < n * kRoom + counts[n]; ++i) {
+        classes[i] = static_cast<int32_t>(rng->NextBelow(2));
+        const float left = rng->NextUniform(0, 10), top = rng->NextUniform(0, 10);
+        boxes[i] = {left, top, left + rng->NextUniform(3, 6), top + rng->NextUniform(3, 6)};
+      }
+    }
+    const std::span<const std::byte> values[] = {std::as_bytes(std::span(images)),
+                                                 std::as_bytes(std::span(classes)),
+                                                 std::as_bytes(std::span(boxes))};
+    const std::span<const int32_t> lengths[] = {{}, counts, counts};
+    return net->Load({batch, values, lengths});
+  };
+  for (const bool repeat : {false, true}) {
+    const WalkSettings settings = {.steps = kSteps, .repeat = repeat, .load = load};
+    const Walk expected = Train(*MakeCpuBackend(1), network, settings);
+    const Walk found = Train(*cuda_, network, settings);
+    EXPECT_GT(Norm(expected.gradients[0]), 0.0);
+    ExpectLossesNear(found, expected, 1e-4);
+    for (size_t s = 0; s < expected.weights.size(); ++s) {
+      EXPECT_LT(Distance(found.gradients[s], expected.gradients[s]), 1e-4) << "step " << s;
+      EXPECT_LT(Distance(found.weights[s], expected.weights[s]), 1e-5) << "step " << s;
+    }
   }
 }
 
