@@ -53,6 +53,19 @@ layers { name: "aside" targets: "negative" loss_weight: 0 huber { delta: 0.1 } }
 layers { name: "loss" inputs: "again" targets: "negative" mean_squared_error {} }
 """
 
+SAME = """
+name: "same"
+input { name: "left" channels: 1 height: 8 width: 8 }
+input { name: "right" channels: 1 height: 8 width: 8 }
+layers { name: "of_left" inputs: "left" convolution { outputs: 8 kernel: 3 } }
+layers { name: "of_right" inputs: "right" tensors_of: "of_left" convolution { outputs: 8 kernel: 3 } }
+layers { name: "both" inputs: "of_left" inputs: "of_right" concat {} }
+layers { name: "hidden" fully_connected { outputs: 16 } }
+layers { name: "relu" relu {} }
+layers { name: "scores" fully_connected { outputs: 2 } }
+layers { name: "loss" targets: "same" softmax_cross_entropy {} }
+"""
+
 SMALL = ["--set", "sync.partitions=2", "--set", "sync.minibatch=4"]
 
 
@@ -219,6 +232,11 @@ class ScenesTest(unittest.TestCase):
         self.assertLess(epochs[-1]["main/loss"], .02)
         self.assertLess(epochs[-1]["validation/main/loss"], .02)
         self.assertLess(epochs[-1]["main/aside_loss"], epochs[0]["main/aside_loss"])
+
+    def test_pairs_are_told_from_other_pairs_by_any_workers(self):
+        epochs = self.train_on_pairs("same", SAME, "left:picture,right:picture,same:class", classes=2)
+        self.assertGreater(epochs[-1]["validation/main/accuracy"], .95)
+        self.assertLess(epochs[-1]["main/loss"], .5 * epochs[0]["main/loss"])
 
     def test_data_and_sheets_show_masks_and_labels(self):
         shown = json.loads(self.run_program("kumo", "data", "scenes_unet", "--set", "data.directory=data", "--json",
