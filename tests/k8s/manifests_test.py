@@ -420,6 +420,18 @@ class ManifestsTest(unittest.TestCase):
                 self.assertEqual(one["metadata"]["labels"][INSTANCE], name)
 
     @unittest.skipUnless(KUMO, "kumo is not given")
+    def test_detectors_are_rendered_for_gpus_and_one_volume(self):
+        for name in ("bccd_ssd300_slim", "voc_ssd300"):
+            objects = render_by_kumo(name, "--with", "shared-volume,gpu")
+            self.assertNotIn("volumeClaimTemplates", named(objects, "StatefulSet", "server")["spec"])
+            container = named(objects, "Job", "worker")["spec"]["template"]["spec"]["containers"][0]
+            self.assertEqual(container["resources"]["limits"]["nvidia.com/gpu"], 1)
+            files = named(objects, "ConfigMap", "experiment")["data"]
+            self.assertIn("reader = voc\n", files["experiment.conf"])
+            network, = (text for file, text in files.items() if file.endswith(".pbtxt"))
+            self.assertIn("multibox", network)
+
+    @unittest.skipUnless(KUMO, "kumo is not given")
     def test_programs_run_in_an_image_of_their_own(self):
         for name in ("a program", "a program in a StatefulSet"):
             self.now, objects = name, self.rendered[f"kumo manifests: {name}"]
