@@ -374,6 +374,62 @@ TEST_F(TrainerTest, WhatCodingLostWaitsWhileContributionsHaveNoWeight) {
   }
 }
 
+// The default boxes that an object of (left, top, right, bottom) has in kTinyDetector, in plain
+// loops: a threshold of .5, one object in an image.
+int64_t BoxesOfObject(double left, double top, double right, double bottom) {
+  const double middle = std::sqrt(8.0 * 11), wide = 8 * std::sqrt(2.0), flat = 8 / std::sqrt(2.0);
+  const std::pair<double, double> sizes[] = {{8, 8}, {middle, middle}, {wide, flat}, {flat, wide}};
+  int64_t count = 0;
+  for (int row = 0; row < 10; ++row) {
+    for (int column = 0; column < 15; ++column) {
+      for (const auto& [width, height] : sizes) {
+        const double x = 2 * column + 1, y = 2 * row + 1;
+        const double across = std::min(right, x + width / 2) - std::max(left, x - width / 2);
+        const double down = std::min(bottom, y + height / 2) - std::max(top, y - height / 2);
+        const double both = std::max(across, 0.0) * std::max(down, 0.0);
+        const double either = (right - left) * (bottom - top) + width * height - both;
+        if (both / either >= 0.5) ++count;
+      }
+    }
+  }
+  return count;
+}
+
+TEST_F(TrainerTest, ABlockWeighsTheBoxesWithAnObjectOfAllItsSteps) {
+  std::vector<test::VocImage> images;
+  for (int i = 0; i < 24; ++i) {
+    images.push_back({"image" + std::to_string(i), {}});
+    if (i % 3 != 0) images.back().objects = {{i % 2 == 0 ? "cat" : "dog", {4, 4, 15, 13}}};
+  }
+  test::WriteFiles(folder_ + "/voc", test::VocLayout("", images, "trainval"));
+  PosixFileSystem files;
+  ASSERT_TRUE(WriteFileAtomically(files, folder_ + "/detector.pbtxt", kTinyDetector).ok());
+  Experiment e = Block();
+  e.sync.partitions = 2;
+  e.sync.minibatch = 2;
+  e.sync.block = 2;
+  e.network.file = folder_ + "/detector.pbtxt";
+  e.data.reader = DataReader::kVoc;
+  e.data.train_images = "voc";
+  e.data.validation_images = "voc:trainval";
+  e.data.classes = 2;
+  Worker worker(e);
+  const int64_t of_object = BoxesOfObject(3, 3, 15, 13);
+  ASSERT_GT(of_object, 2);
+  // Three rounds of two blocks of four images are an epoch, which has 16 images with an object.
+  int64_t epoch = 0;
+  for (int64_t round = 0; round < 3; ++round) {
+    for (int p = 0; p < 2; ++p) {
+      const TrainedBlock block = worker.Train(round, p);
+      ASSERT_TRUE(block.weight);
+      EXPECT_EQ(*block.weight % of_object, 0);
+      EXPECT_LE(*block.weight, 4 * of_object);
+      epoch += *block.weight;
+    }
+  }
+  EXPECT_EQ(epoch, 16 * of_object);
+}
+
 // With images as they are, and cropped, mirrored and without their mean.
 class TrainerAugmentationTest : public TrainerTest, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(Augments, TrainerAugmentationTest, testing::Bool());
