@@ -93,14 +93,15 @@ void PrintObjects(const ObjectFigures& figures, int64_t images) {
       static_cast<double>(figures.objects) / static_cast<double>(std::max<int64_t>(1, images)),
       static_cast<long long>(figures.most), static_cast<long long>(figures.difficult),
       static_cast<long long>(figures.images_without));
-  std::printf("%-10s  box areas: %lld below 32x32, %lld below 96x96, %lld larger\n", "",
-              static_cast<long long>(figures.by_area[0]),
-              static_cast<long long>(figures.by_area[1]),
-              static_cast<long long>(figures.by_area[2]));
   if (figures.most_height == 0) return;
-  std::printf("%-10s  images: %s pixels high, %s wide\n", "",
-              RangeText(figures.least_height, figures.most_height).c_str(),
-              RangeText(figures.least_width, figures.most_width).c_str());
+  // A set that no augmentation crops is read in the size of the network's input.
+  std::printf(
+      "%-10s  box areas: %lld below 32x32, %lld below 96x96, %lld larger, in images %s pixels high "
+      "and %s wide\n",
+      "", static_cast<long long>(figures.by_area[0]), static_cast<long long>(figures.by_area[1]),
+      static_cast<long long>(figures.by_area[2]),
+      RangeText(figures.least_height, figures.most_height).c_str(),
+      RangeText(figures.least_width, figures.most_width).c_str());
 }
 
 // The first field of a table without pictures may be its label.
