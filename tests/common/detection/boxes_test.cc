@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -64,6 +65,57 @@ TEST(Boxes, DefaultBoxesOfSsd300AreThePublished) {
   const Box last = boxes.back();
   EXPECT_FLOAT_EQ(last.height(), 264 * std::sqrt(2.0f));
   EXPECT_FLOAT_EQ((last.left + last.right) / 2, 150);
+}
+
+// Grid by grid, box by box of a cell, row by row, column by column.
+std::vector<Box> BoxesByTheDefinition(const std::vector<BoxGrid>& grids) {
+  std::vector<Box> boxes;
+  for (const BoxGrid& grid : grids) {
+    const double size = double{grid.size};
+    const double middle = std::sqrt(size * double{grid.next_size});
+    std::vector<std::pair<double, double>> sizes = {{size, size}, {middle, middle}};
+    for (const float ratio : grid.ratios) {
+      const double root = std::sqrt(double{ratio});
+      sizes.emplace_back(size * root, size / root);
+      sizes.emplace_back(size / root, size * root);
+    }
+    for (const auto& [width, height] : sizes) {
+      for (int64_t row = 0; row < grid.rows; ++row) {
+        for (int64_t column = 0; column < grid.columns; ++column) {
+          const double x = (static_cast<double>(column) + 0.5) * double{grid.step};
+          const double y = (static_cast<double>(row) + 0.5) * double{grid.step};
+          boxes.push_back({static_cast<float>(x - width / 2), static_cast<float>(y - height / 2),
+                           static_cast<float>(x + width / 2), static_cast<float>(y + height / 2)});
+        }
+      }
+    }
+  }
+  return boxes;
+}
+
+TEST(Boxes, DefaultBoxesAreThoseOfTheDefinitionOfAnyGrids) {
+  Rng rng(4, RngPurpose::kTest);
+  for (int i = 0; i < 500; ++i) {
+    std::vector<BoxGrid> grids = kSsd300;
+    if (i > 0) {
+      grids.resize(1 + rng.NextBelow(4));
+      for (BoxGrid& grid : grids) {
+        grid = {1 + static_cast<int64_t>(rng.NextBelow(9)),
+                1 + static_cast<int64_t>(rng.NextBelow(9)), rng.NextUniform(1, 100),
+                rng.NextUniform(1, 300), rng.NextUniform(1, 300)};
+        grid.ratios.resize(rng.NextBelow(4));
+        for (float& ratio : grid.ratios) ratio = rng.NextUniform(1, 4);
+      }
+    }
+    const std::vector<Box> found = DefaultBoxes(grids), expected = BoxesByTheDefinition(grids);
+    ASSERT_EQ(found.size(), expected.size()) << i;
+    for (size_t b = 0; b < found.size(); ++b) {
+      ASSERT_NEAR(found[b].left, expected[b].left, 1e-3) << i << ", box " << b;
+      ASSERT_NEAR(found[b].top, expected[b].top, 1e-3) << i << ", box " << b;
+      ASSERT_NEAR(found[b].right, expected[b].right, 1e-3) << i << ", box " << b;
+      ASSERT_NEAR(found[b].bottom, expected[b].bottom, 1e-3) << i << ", box " << b;
+    }
+  }
 }
 
 // The definition: all pairs of the table, the largest first.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <vector>
@@ -147,11 +148,60 @@ std::vector<Picture> RandomPictures(Rng* rng) {
   return pictures;
 }
 
-// Precisions and recalls after each group of equal scores, by the rule of VOC.
+enum class Answer { kRight, kWrong, kIgnored };
+
+// The first object of the detection's class with the largest overlap, which is above 0; -1: none.
+int BestObject(const Detection& detection, const Picture& picture,
+               const std::function<double(size_t)>& overlap) {
+  int best = -1;
+  for (size_t o = 0; o < picture.objects.size(); ++o) {
+    if (picture.objects[o].class_index != detection.class_index) continue;
+    if (overlap(o) > (best < 0 ? 0 : overlap(best))) best = static_cast<int>(o);
+  }
+  return best;
+}
+
+Answer AnswerByVoc(const Detection& detection, const Picture& picture, std::vector<bool>* taken) {
+  const auto overlap = [&](size_t o) {
+    return static_cast<double>(IntersectionOverUnion(detection.box, picture.objects[o].box));
+  };
+  const int best = BestObject(detection, picture, overlap);
+  if (best < 0 || overlap(best) < 0.5) return Answer::kWrong;
+  if (picture.objects[best].difficult) return Answer::kIgnored;
+  if ((*taken)[best]) return Answer::kWrong;
+  (*taken)[best] = true;
+  return Answer::kRight;
+}
+
+// The objects that are not taken come first, then difficult ones, of which a part is enough.
+Answer AnswerByCoco(const Detection& detection, const Picture& picture, float least,
+                    std::vector<bool>* taken) {
+  const auto overlap = [&](size_t o) {
+    const GroundTruth& object = picture.objects[o];
+    const float share = IntersectionOverUnion(detection.box, object.box);
+    return object.difficult || (*taken)[o] || share < least ? 0.0 : static_cast<double>(share);
+  };
+  const int best = BestObject(detection, picture, overlap);
+  if (best >= 0) {
+    (*taken)[best] = true;
+    return Answer::kRight;
+  }
+  for (const GroundTruth& object : picture.objects) {
+    if (object.class_index == detection.class_index && object.difficult &&
+        ShareInside(detection.box, object.box) >= least) {
+      return Answer::kIgnored;
+    }
+  }
+  return Answer::kWrong;
+}
+
+// Precisions and recalls after each group of equal scores.
 struct Curve {
   std::vector<double> precisions, recalls;
 };
-Curve VocCurve(const std::vector<Picture>& pictures, int32_t class_index, int* objects) {
+using AnswerOf = std::function<Answer(const Detection&, const Picture&, std::vector<bool>*)>;
+Curve CurveBy(const AnswerOf& answer_of, const std::vector<Picture>& pictures, int32_t class_index,
+              int* objects) {
   std::map<float, std::pair<int, int>, std::greater<>> right_and_wrong;  // by score
   *objects = 0;
   for (const Picture& picture : pictures) {
@@ -161,25 +211,10 @@ Curve VocCurve(const std::vector<Picture>& pictures, int32_t class_index, int* o
     }
     for (const Detection& detection : picture.detections) {
       if (detection.class_index != class_index) continue;
-      int best = -1;
-      for (size_t o = 0; o < picture.objects.size(); ++o) {
-        if (picture.objects[o].class_index != class_index) continue;
-        const auto overlap = [&](size_t of) {
-          return IntersectionOverUnion(detection.box, picture.objects[of].box);
-        };
-        if (overlap(o) > (best < 0 ? 0 : overlap(best))) best = static_cast<int>(o);
-      }
       auto& [right, wrong] = right_and_wrong[detection.score];
-      if (best < 0 || IntersectionOverUnion(detection.box, picture.objects[best].box) < 0.5f) {
-        ++wrong;
-      } else if (picture.objects[best].difficult) {
-        continue;
-      } else if (taken[best]) {
-        ++wrong;
-      } else {
-        taken[best] = true;
-        ++right;
-      }
+      const Answer answer = answer_of(detection, picture, &taken);
+      right += answer == Answer::kRight ? 1 : 0;
+      wrong += answer == Answer::kWrong ? 1 : 0;
     }
   }
   Curve curve;
@@ -209,7 +244,7 @@ TEST(AveragePrecision, IsThatOfTheDefinitionsOfVoc) {
     for (const Picture& picture : pictures) counts.Add(picture.detections, picture.objects);
     for (int32_t c = 0; c < 2; ++c) {
       int objects = 0;
-      const Curve curve = VocCurve(pictures, c, &objects);
+      const Curve curve = CurveBy(AnswerByVoc, pictures, c, &objects);
       const auto points = counts.AveragePrecision(c, PrecisionFormula::kElevenPoints);
       const auto area = counts.AveragePrecision(c, PrecisionFormula::kArea);
       ASSERT_EQ(points.has_value(), objects > 0);
@@ -222,6 +257,33 @@ TEST(AveragePrecision, IsThatOfTheDefinitionsOfVoc) {
         below += PrecisionFrom(curve, static_cast<double>(n) / objects) / objects;
       }
       ASSERT_NEAR(*area, below, 1e-9) << i;
+    }
+  }
+}
+
+TEST(AveragePrecision, IsThatOfTheDefinitionOfCoco) {
+  Rng rng(9, RngPurpose::kTest);
+  for (int i = 0; i < 2000; ++i) {
+    const std::vector<Picture> pictures = RandomPictures(&rng);
+    DetectionCounts counts;
+    for (const Picture& picture : pictures) counts.Add(picture.detections, picture.objects);
+    for (int32_t c = 0; c < 2; ++c) {
+      int objects = 0;
+      double expected = 0;
+      for (int k = 0; k < 10; ++k) {
+        const float least = 0.5f + 0.05f * static_cast<float>(k);
+        const auto answer_of = [least](const Detection& detection, const Picture& picture,
+                                       std::vector<bool>* taken) {
+          return AnswerByCoco(detection, picture, least, taken);
+        };
+        const Curve curve = CurveBy(answer_of, pictures, c, &objects);
+        for (int r = 0; r <= 100; ++r) expected += PrecisionFrom(curve, r / 100.0) / 1010;
+      }
+      const auto found = counts.AveragePrecision(c, PrecisionFormula::kCoco);
+      ASSERT_EQ(found.has_value(), objects > 0);
+      if (objects > 0) {
+        ASSERT_NEAR(*found, expected, 1e-9) << i;
+      }
     }
   }
 }
