@@ -126,10 +126,11 @@ Found ByDefinition(const MultiboxSpec& spec, const Case& of) {
     hardness.resize(std::min(hardness.size(), most));
     for (const auto& [hard, box] : hardness) chosen.push_back(box);
     for (const size_t box : chosen) {
-      found.sums[MultiboxSpec::kClassSum] += log_sum(box) - scores_of(box)[wanted(box)];
+      const double sum = log_sum(box);
+      found.sums[MultiboxSpec::kClassSum] += sum - scores_of(box)[wanted(box)];
       for (int64_t c = 0; c < spec.scores(); ++c) {
         grad_scores[box * spec.scores() + c] =
-            factor * (std::exp(scores_of(box)[c] - log_sum(box)) - (c == wanted(box) ? 1 : 0));
+            factor * (std::exp(scores_of(box)[c] - sum) - (c == wanted(box) ? 1 : 0));
       }
     }
     found.grad_offsets.push_back(grad_offsets);
@@ -253,7 +254,7 @@ TEST(Multibox, SumsAndGradientsAreThoseOfTheDefinition) {
 #ifdef KUMO_SANITIZED  // which watch memory, the same in each case
   const int cases = 20;
 #else
-  const int cases = GpuIsSimulated() ? 20 : 2000;  // the CPU's settings make 10,000
+  const int cases = GpuIsSimulated() ? 20 : 10000;
 #endif
   const MultiboxSpec spec = SmallSpec();
   const std::vector<Setting> settings = Settings();
@@ -263,7 +264,9 @@ TEST(Multibox, SumsAndGradientsAreThoseOfTheDefinition) {
   for (int i = 0; i < cases; ++i) {
     const Case of = RandomCase(spec, &rng);
     const Found expected = ByDefinition(spec, of);
-    for (size_t d = 0; d < devices.size(); ++d) {
+    // The first setting takes every case; of many, the others take some.
+    const size_t taking = cases > 100 && i % 10 != 0 ? 1 : devices.size();
+    for (size_t d = 0; d < taking; ++d) {
       const Found found = devices[d].Run(of);
       const std::string what = settings[d].name + ", case " + std::to_string(i);
       for (int s = 0; s < MultiboxSpec::sums(); ++s) {
