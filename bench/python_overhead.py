@@ -76,7 +76,7 @@ def kumo(python, network, arguments, workers, settings):
                 "most_mib": max(one["most_mib"] for one in found)}
 
 
-def ddp(python, network, arguments):
+def ddp_figures(python, network, arguments):
     with Ranks(python, network, arguments) as ranks:
         return {"samples_per_s": ranks.measure()[0], "most_mib": ranks.memory()}
 
@@ -117,7 +117,7 @@ def main():
                 note(f"Kumo, 1 worker, {name}", kumo(python, network, arguments, 1, KUMO[name]), alone)
         two = {name: settings for name, settings in KUMO.items() if arguments.only in f"2 workers, {name}"}
         if two:
-            rival = ddp(python, network, arguments)
+            rival = ddp_figures(python, network, arguments)
             note("DDP, 2 ranks", rival, rival)
         for name, settings in two.items():
             note(f"Kumo, 2 workers, {name}", kumo(python, network, arguments, 2, settings), rival)

@@ -10,7 +10,7 @@ import torch
 class Copier:
     """Copier for the CPU, and for devices whose copies block.
 
-    key: names a tensor. What to_host() returns is valid until the next call with this key.
+    key: names a tensor. The result of to_host() is valid until the next call with this key.
     """
 
     def fetch(self, key: Hashable, tensor: torch.Tensor) -> None:
@@ -30,6 +30,9 @@ class Copier:
             read(host.data_ptr())
             tensor.copy_(host)
 
+    def finish(self) -> None:
+        """Waits for the copies that load() has begun."""
+
 
 class CudaCopier(Copier):
     """Copier for a CUDA device: pinned buffers, one for each key, which are kept, and a stream for the copies.
@@ -38,7 +41,8 @@ class CudaCopier(Copier):
     later. So a copy sees finished tensors, the program sees copied ones, and the memory of a tensor that is freed
     is not used again during its copy. The host waits before it touches a buffer: to_host() for all copies, which
     is one wait if all tensors were fetched before the first to_host(); load() for the last copy of this buffer only,
-    so that the library writes one tensor while the device copies another.
+    so that the library writes one tensor while the device copies another. Another stream of the program sees what was
+    loaded after finish().
     """
 
     def __init__(self, device: torch.device):
@@ -49,7 +53,7 @@ class CudaCopier(Copier):
 
     def fetch(self, key: Hashable, tensor: torch.Tensor) -> None:
         buffer, copied = self._buffer(key, tensor.shape)
-        with self._beside(copied):
+        with self._on_copy_stream(copied):
             buffer.copy_(_exchanged(tensor), non_blocking=True)
         self._fetched.add(key)
 
@@ -65,10 +69,13 @@ class CudaCopier(Copier):
         buffer, copied = self._buffer(key, tensor.shape)
         copied.synchronize()
         read(buffer.data_ptr())
-        with torch.no_grad(), self._beside(copied):
+        with torch.no_grad(), self._on_copy_stream(copied):
             # A conversion on the host would need memory that is not pinned.
             numbers = buffer if tensor.dtype == torch.float32 else buffer.to(tensor.device, non_blocking=True)
             tensor.copy_(numbers, non_blocking=True)
+
+    def finish(self) -> None:
+        self._stream.synchronize()
 
     def _buffer(self, key: Hashable, shape: torch.Size) -> tuple[torch.Tensor, torch.cuda.Event]:
         if key not in self._buffers or self._buffers[key][0].shape != shape:
@@ -77,7 +84,7 @@ class CudaCopier(Copier):
         return self._buffers[key]
 
     @contextlib.contextmanager
-    def _beside(self, copied: torch.cuda.Event):
+    def _on_copy_stream(self, copied: torch.cuda.Event):
         """The stream of the copies as the current one."""
         program = torch.cuda.current_stream(self._device)
         self._stream.wait_stream(program)

@@ -233,7 +233,11 @@ class TorchModel:
         self._copiers[tensor.device].load(key, tensor, read)
 
     def loaded(self) -> None:
-        pass
+        self._finish_copies()
+
+    def _finish_copies(self) -> None:
+        for copier in self._copiers.values():
+            copier.finish()
 
     def has_values(self, name: str, values: np.ndarray) -> bool:
         own = self._tensors[name].detach().cpu()
@@ -263,6 +267,7 @@ class TorchModel:
                 self._fill((name, i), state[key], lambda address, i=i: read_state(name, i, address))
             if state:
                 self.optimizer.state[parameter] = state
+        self._finish_copies()
 
     def _put_first_state_back(self) -> None:
         self.optimizer.state.clear()

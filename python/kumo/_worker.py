@@ -222,7 +222,8 @@ class Worker:
                  train_samples: int, validation_samples: int = 0,
                  metrics: Sequence[str | Metric] = ("loss",), settings: Sequence[str] = (),
                  name: str | None = None, seed: bool = True):
-        self._handle = ctypes.c_void_p()
+        self._handle = ctypes.c_void_p()  # null when closed
+        self._closed = ctypes.c_void_p()  # what it was
         self._pid = os.getpid()
         _check_importing()
         if os.environ.get("KUMO_WORKER_NAME"):
@@ -345,16 +346,17 @@ class Worker:
         KumoError if the partitions are not handed over within checkpoint.grace_s seconds."""
         self._check_process()
         if not self._handle:
-            raise KumoError("the worker is closed: it has left the job already")
+            raise KumoError("the worker is closed")
         c.check(c.library.kumo_worker_leave(self._handle))
 
     def close(self) -> None:
         """Ends the worker; a block in progress is given back to the other workers."""
         if self in _open:
             _open.remove(self)
-        handle, self._handle = self._handle, ctypes.c_void_p()
+        if self._handle:
+            self._closed, self._handle = self._handle, ctypes.c_void_p()
         try:
-            c.library.kumo_worker_close(handle)
+            c.library.kumo_worker_close(self._closed)  # waits, if another thread is closing it
             atexit.unregister(self.close)
         finally:
             self._model.release()
@@ -414,8 +416,8 @@ class Worker:
 
     def _check_open(self, status: int) -> None:
         if status != c.OK and not self._handle:
-            raise KumoError("the worker was closed by another thread, or by the end of the program, while this "
-                            "thread was in its loop over blocks(); call leave(), and join this thread before")
+            raise KumoError("the worker was closed while its loop over blocks() was in progress; call leave(), and "
+                            "close the worker after the loop has ended: join its thread, if it has one of its own")
         c.check(status)
 
     def _next(self) -> c.Work | None:

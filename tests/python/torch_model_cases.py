@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from kumo import KumoError, _library as c
-from kumo._copiers import CudaCopier
+from kumo._copiers import Copier, CudaCopier
 from kumo._torch import TorchModel, filled_in
 from kumo._worker import _adapted
 
@@ -533,11 +533,56 @@ class CudaOrder(unittest.TestCase):
         self.program.run()
         self.assertEqual(seen, [0, 1, 2, 3])
 
+    def test_every_stream_sees_what_was_loaded_when_the_copies_are_finished(self):
+        self.load("a", 5)
+        self.copier.finish()
+        self.assertEqual(torch.Tensor(self.tensors["a"]).tolist(), [5] * 3)
+
+    def test_numbers_are_returned_once(self):
+        self.copier.fetch("a", self.tensors["a"])
+        self.copier.to_host("a", self.tensors["a"])
+        self.program.work.append(lambda: self.tensors["a"].fill_(6))
+        self.assertEqual(self.copier.to_host("a", self.tensors["a"]).tolist(), [6] * 3)
+
     def test_numbers_that_a_dropped_block_has_fetched_are_not_returned(self):
         self.copier.fetch("a", self.tensors["a"])
         self.load("a", 5)
         self.program.work.append(lambda: self.tensors["a"].fill_(6))
         self.assertEqual(self.copier.to_host("a", self.tensors["a"]).tolist(), [6] * 3)
+
+
+class Fetched(unittest.TestCase):
+    def test_what_is_fetched_is_what_is_exported(self):
+        """A device returns what was fetched under a key, whatever to_host() is given."""
+        case = self
+
+        class Recorder(Copier):
+            def __init__(self):
+                self.fetched = {}
+
+            def fetch(self, key, tensor):
+                self.fetched[key] = tensor.data_ptr()
+
+            def to_host(self, key, tensor):
+                case.assertEqual(self.fetched.pop(key), tensor.data_ptr(), key)
+                return super().to_host(key, tensor)
+
+        module = Net()
+        model = TorchModel(module, None)
+        recorder = model._copiers[torch.device("cpu")] = Recorder()
+        names = [name for name, _, _ in model.tensors()]
+        for tensor in module.parameters():
+            tensor.grad = torch.ones_like(tensor)
+        trained = [name for name in names if model._tensors[name].grad is not None]
+        kept = [name for name in names if name not in trained]
+        self.assertTrue(trained and kept)
+        for weights, gradients in ((names, []), (kept, trained)):
+            model.begin_export(weights, gradients)
+            for name in weights:
+                model.export_weights(name)
+            for name in gradients:
+                model.export_gradient(name)
+            self.assertFalse(recorder.fetched)
 
 
 class Seeds(unittest.TestCase):

@@ -173,7 +173,7 @@ time.sleep(0.3)
         ends = {"the interpreter's end": "", "close": "worker.close(); thread.join(); check_threads()",
                 "a second loop": "for _ in worker.blocks(): pass",
                 "leave": "worker.leave(); thread.join(); worker.close(); check_threads()"}
-        closed = "kumo.KumoError: the worker was closed by another thread"
+        closed = "kumo.KumoError: the worker was closed while its loop"
         # The interpreter's end may cut the traceback of a daemon thread off.
         words = {"a second loop": "kumo.KumoError: another thread is in a call about this worker", "leave": "",
                  "the interpreter's end": ""}

@@ -1,5 +1,5 @@
 // The C interface (kumo_worker.h): arguments checked and converted, exceptions and errors turned
-// into codes.
+// into codes, and calls in progress counted, so that a worker may be closed by any thread.
 #include "worker/library/kumo_worker.h"
 
 #include <unistd.h>
@@ -39,12 +39,12 @@ struct kumo_worker {
 
   // Begins a call: FailedPrecondition if the worker is closed, or if the call must be the only one
   // and another such one is in progress.
-  kumo::Status Begin(bool alone) KUMO_EXCLUDES(mutex_);
-  void End(bool alone) KUMO_EXCLUDES(mutex_);
+  kumo::Status Begin(bool exclusive) KUMO_EXCLUDES(mutex_);
+  void End(bool exclusive) KUMO_EXCLUDES(mutex_);
   // Between Begin and End.
   kumo::LibraryWorker& worker() { return *worker_; }
 
-  // Has the calls in progress return, and ends the worker; the process may then open another one.
+  // Makes the calls in progress return, and ends the worker; the process may then open another one.
   // If another thread closes the worker, waits for that.
   void Close() KUMO_EXCLUDES(mutex_);
 
@@ -54,10 +54,10 @@ struct kumo_worker {
   const pid_t pid_ = getpid();
   kumo::Mutex mutex_;
   kumo::CondVar changed_;
-  int calls_ KUMO_GUARDED_BY(mutex_) = 0;          // in progress
-  bool is_alone_ KUMO_GUARDED_BY(mutex_) = false;  // one of them must be the only one of its kind
-  bool closes_ KUMO_GUARDED_BY(mutex_) = false;    // no call may begin
-  bool closed_ KUMO_GUARDED_BY(mutex_) = false;
+  int calls_ KUMO_GUARDED_BY(mutex_) = 0;  // in progress
+  bool has_exclusive_call_ KUMO_GUARDED_BY(mutex_) = false;
+  bool is_closing_ KUMO_GUARDED_BY(mutex_) = false;  // no call may begin
+  bool is_closed_ KUMO_GUARDED_BY(mutex_) = false;
   std::unique_ptr<kumo::LibraryWorker> worker_;
 };
 
@@ -94,9 +94,8 @@ kumo_status Guarded(const std::function<Status()>& body) {
   }
 }
 
-// Calls about a worker: of the first kind one at a time, of the second kind any number by any
-// thread.
-enum class Use { kAlone, kShared };
+// Exclusive calls about a worker run one at a time; shared calls may run beside any other.
+enum class Use { kExclusive, kShared };
 
 // For a call about an open worker. argument: a pointer of the caller's, which must not be null.
 kumo_status GuardedOf(kumo_worker* worker, Use use, const void* argument,
@@ -110,13 +109,13 @@ kumo_status GuardedOf(kumo_worker* worker, Use use, const void* argument,
           "process that opened it");
     }
     struct Call {
-      ~Call() { worker->End(alone); }
+      ~Call() { worker->End(exclusive); }
       kumo_worker* worker;
-      bool alone;
+      bool exclusive;
     };
-    const bool alone = use == Use::kAlone;
-    KUMO_RETURN_IF_ERROR(worker->Begin(alone));
-    const Call call{worker, alone};
+    const bool exclusive = use == Use::kExclusive;
+    KUMO_RETURN_IF_ERROR(worker->Begin(exclusive));
+    const Call call{worker, exclusive};
     return body(worker->worker());
   });
 }
@@ -266,21 +265,21 @@ Status OpenWeights(const std::string& path, kumo_weights* weights) {
 }  // namespace
 }  // namespace kumo
 
-kumo::Status kumo_worker::Begin(bool alone) {
+kumo::Status kumo_worker::Begin(bool exclusive) {
   kumo::MutexLock lock(mutex_);
-  if (closes_) return kumo::Closed();
-  if (alone && is_alone_) {
+  if (is_closing_) return kumo::Closed();
+  if (exclusive && has_exclusive_call_) {
     return kumo::FailedPrecondition(
         "another thread is in a call about this worker; let one thread at a time use it");
   }
-  is_alone_ = is_alone_ || alone;
+  has_exclusive_call_ = has_exclusive_call_ || exclusive;
   ++calls_;
   return kumo::OkStatus();
 }
 
-void kumo_worker::End(bool alone) {
+void kumo_worker::End(bool exclusive) {
   kumo::MutexLock lock(mutex_);
-  if (alone) is_alone_ = false;
+  if (exclusive) has_exclusive_call_ = false;
   --calls_;
   changed_.NotifyAll();
 }
@@ -288,8 +287,8 @@ void kumo_worker::End(bool alone) {
 void kumo_worker::Close() {
   {
     kumo::MutexLock lock(mutex_);
-    if (std::exchange(closes_, true)) {
-      while (!closed_) changed_.Wait(mutex_);
+    if (std::exchange(is_closing_, true)) {
+      while (!is_closed_) changed_.Wait(mutex_);
       return;
     }
   }
@@ -301,7 +300,7 @@ void kumo_worker::Close() {
   worker_.reset();
   kumo::owner = 0;
   kumo::MutexLock lock(mutex_);
-  closed_ = true;
+  is_closed_ = true;
   changed_.NotifyAll();
 }
 
@@ -356,12 +355,12 @@ kumo_status kumo_worker_open(const kumo_worker_options* options, kumo_worker** w
 }
 
 kumo_status kumo_worker_next(kumo_worker* worker, int32_t timeout_ms, kumo_work* work) {
-  return GuardedOf(worker, Use::kAlone, work,
+  return GuardedOf(worker, Use::kExclusive, work,
                    [&](LibraryWorker& opened) { return kumo::Next(opened, timeout_ms, work); });
 }
 
 kumo_status kumo_worker_samples(kumo_worker* worker, int64_t* indices) {
-  return GuardedOf(worker, Use::kAlone, indices, [&](LibraryWorker& opened) -> Status {
+  return GuardedOf(worker, Use::kExclusive, indices, [&](LibraryWorker& opened) -> Status {
     const auto work = opened.engine()->WaitForWork(0);
     if (!work) return kumo::Aborted("there is no work: ask for the next");
     return opened.engine()->Samples({indices, static_cast<size_t>(work->samples.size())});
@@ -369,44 +368,44 @@ kumo_status kumo_worker_samples(kumo_worker* worker, int64_t* indices) {
 }
 
 kumo_status kumo_worker_learning_rate(kumo_worker* worker, int64_t minibatch, float* rate) {
-  return GuardedOf(worker, Use::kAlone, rate, [&](LibraryWorker& opened) -> Status {
+  return GuardedOf(worker, Use::kExclusive, rate, [&](LibraryWorker& opened) -> Status {
     KUMO_ASSIGN_OR_RETURN(*rate, opened.engine()->LearningRate(minibatch));
     return OkStatus();
   });
 }
 
 kumo_status kumo_worker_get(kumo_worker* worker, int32_t tensor, float* to) {
-  return GuardedOf(worker, Use::kAlone, to,
+  return GuardedOf(worker, Use::kExclusive, to,
                    [&](LibraryWorker& opened) { return opened.engine()->Get(tensor, to); });
 }
 
 kumo_status kumo_worker_set(kumo_worker* worker, int32_t tensor, const float* from) {
-  return GuardedOf(worker, Use::kAlone, from,
+  return GuardedOf(worker, Use::kExclusive, from,
                    [&](LibraryWorker& opened) { return opened.engine()->Set(tensor, from); });
 }
 
 kumo_status kumo_worker_states(kumo_worker* worker, int32_t* count) {
-  return GuardedOf(worker, Use::kAlone, count, [&](LibraryWorker& opened) {
+  return GuardedOf(worker, Use::kExclusive, count, [&](LibraryWorker& opened) {
     *count = opened.engine()->states();
     return OkStatus();
   });
 }
 
 kumo_status kumo_worker_get_state(kumo_worker* worker, int32_t state, int32_t tensor, float* to) {
-  return GuardedOf(worker, Use::kAlone, to, [&](LibraryWorker& opened) {
+  return GuardedOf(worker, Use::kExclusive, to, [&](LibraryWorker& opened) {
     return opened.engine()->GetState(state, tensor, to);
   });
 }
 
 kumo_status kumo_worker_set_state(kumo_worker* worker, int32_t state, int32_t tensor,
                                   const float* from) {
-  return GuardedOf(worker, Use::kAlone, from, [&](LibraryWorker& opened) {
+  return GuardedOf(worker, Use::kExclusive, from, [&](LibraryWorker& opened) {
     return opened.engine()->SetState(state, tensor, from);
   });
 }
 
 kumo_status kumo_worker_finish(kumo_worker* worker, const double* sums, int32_t count) {
-  return GuardedOf(worker, Use::kAlone, worker, [&](LibraryWorker& opened) -> Status {
+  return GuardedOf(worker, Use::kExclusive, worker, [&](LibraryWorker& opened) -> Status {
     if (count < 0 || (count > 0 && sums == nullptr)) return InvalidArgument("no sums are given");
     return opened.engine()->Finish({sums, sums + count});
   });

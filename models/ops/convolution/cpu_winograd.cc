@@ -38,7 +38,7 @@ class WinogradConvolution final : public WeightedOp<FloatOp> {
     const int64_t inputs = spec_.input.channels();
     forward_.Run(pass.batch, {weight_, inputs * kTaps, kTaps, false, pass.fixed_tensors}, input,
                  bias_, output);
-    zero_windows_.Settle(pass.batch, input, bias_, output);
+    zero_windows_.SetToBias(pass.batch, input, bias_, output);
   }
 
   void BackwardFloats(const Pass& pass, const float* input, const float*, const float* grad_output,

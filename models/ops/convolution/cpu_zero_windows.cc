@@ -11,8 +11,8 @@ namespace kumo::cpu {
 namespace {
 
 constexpr int64_t kKernel = 3;
-// Floats that are looked at together. Few of them are zero in many channels, and most in none:
-// after some channels it is known.
+// Floats of a channel that are read together. After some channels usually each of them has had a
+// number that is not zero, and the others need not be read.
 constexpr int64_t kMarkedAtOnce = 256;
 constexpr int64_t kChannelsBetweenChecks = 4;
 
@@ -89,7 +89,7 @@ bool ZeroWindows::MarkRow(int64_t row, int64_t lanes, uint8_t* windows) const {
   return found;
 }
 
-void ZeroWindows::Settle(int batch, const float* source, const float* bias, float* result) {
+void ZeroWindows::SetToBias(int batch, const float* source, const float* bias, float* result) {
   float* const scratch = engine_.Scratch();
   if (scratch == nullptr) return;
   const int64_t lanes = engine_.Lanes(batch);

@@ -1,7 +1,7 @@
-// Where a kernel sees nothing but zeros, its result is the bias. A plain sum gives that by itself;
-// minimal filtering leaves a rounding error of the neighbours there, which is harmless until
-// something divides by the length of such results: l2_normalisation multiplies the gradient of what
-// ought to be 0 by up to 1e5. Padding and the canvas around a picture are such places.
+// Zero windows: sets the result of a 3x3 convolution to the bias if its window is all zeros. A
+// plain sum with finite weights gives that by itself; minimal filtering leaves a rounding error of
+// the neighbours, and an l2_normalisation that follows multiplies the gradient of such a number by
+// up to 1e5. Padding and the canvas around a picture have such windows.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,22 @@ class ZeroWindows {
 
   // Sets each result whose window of the source is zero in all channels to its channel's bias.
   // bias: one per result channel, or null, which is 0.
-  void Settle(int batch, const float* source, const float* bias, float* result);
+  void SetToBias(int batch, const float* source, const float* bias, float* result);
 
  private:
-  // Marks with 1 where the source is zero in all channels. Whether it is so anywhere.
+  // Marks with 1 the positions at which the source is zero in all channels. Returns whether there
+  // is one.
   bool Mark(const float* source, int64_t floats);
-  // The same for the windows of a row of results.
+  // Marks the windows of a row of results in the same way.
   bool MarkRow(int64_t row, int64_t lanes, uint8_t* windows) const;
 
   Engine& engine_;
   Shape result_;
   Shape source_;
   int pad_;
-  // Pointers into the scratch while Settle runs.
+  // Pointers into the scratch while SetToBias runs.
   uint8_t* marks_ = nullptr;  // [position of the source][lane]
-  // For each lane, more than once, 1 if it has no sample: what it holds is not looked at.
+  // 1 for a lane without a sample, whose numbers are not read; all lanes, several times.
   std::vector<uint32_t> unused_;
 };
 

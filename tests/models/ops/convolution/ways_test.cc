@@ -114,7 +114,7 @@ TEST(ConvolutionWaysTest, WhatRoundingAddsToAMinimalFilteringIsBounded) {
 }
 
 // A rounding error in the place of 0 would be multiplied by 1e5 where an l2_normalisation follows.
-TEST(ConvolutionWaysTest, AWindowOfZerosGivesTheBiasAlone) {
+TEST(ConvolutionWaysTest, AWindowOfZerosGivesTheBias) {
   constexpr int64_t kChannels = 32, kSize = 13, kOutputs = 32;
   for (const int pad : {0, 1, 2}) {
     const std::string text =
