@@ -23,7 +23,7 @@ class StepChecker:
     trained: names of the trained tensors.
     is_changed: whether a tensor differs from its values at the start of the block. It compares all elements.
 
-    One of each Worker, used by its thread at the end of each block. Blocks after the first ones cost nothing.
+    Each Worker has one checker, used by its thread at the end of each block. Blocks after the first ones cost nothing.
     """
 
     def __init__(self, model: Any, trained: Sequence[str], is_changed: Callable[[str], bool]):

@@ -8,7 +8,6 @@
 
 #include "models/ops/convolution/cpu.h"
 #include "models/ops/convolution/cpu_winograd_passes.h"
-#include "models/ops/convolution/cpu_zero_windows.h"
 
 namespace kumo::cpu {
 namespace {

@@ -173,7 +173,7 @@ Answer AnswerByVoc(const Detection& detection, const Picture& picture, std::vect
   return Answer::kRight;
 }
 
-// The objects that are not taken come first, then difficult ones, of which a part is enough.
+// The objects that are not taken come first, then difficult ones; a part of these is enough.
 Answer AnswerByCoco(const Detection& detection, const Picture& picture, float least,
                     std::vector<bool>* taken) {
   const auto overlap = [&](size_t o) {
