@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Compiles each source of a build folder alone, so that each is seen to include the headers it uses: builds
-that compile two dozen sources at a time do not notice (together.cmake).
+that compile 26 sources at a time do not notice (together.cmake).
 
     cmake/compile_alone.py build/release common server models ...
 

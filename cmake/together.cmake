@@ -1,6 +1,6 @@
-# Unity builds: the presets of the scripts compile two dozen sources of a target at a time
-# (CMAKE_UNITY_BUILD), which takes a third of the time; `develop` and `debug` compile each source alone, so
-# that a change costs the compilation of one file. cmake/compile_alone.py checks in `./test.sh --all` that
+# Unity builds: the presets of the scripts compile 26 sources of a target at a time (CMAKE_UNITY_BUILD),
+# which takes a third of the time; `develop` and `debug` compile each source alone, so that a change costs
+# the compilation of one file. cmake/compile_alone.py checks in `./test.sh --all` that
 # each source includes the headers it uses.
 #
 # kumo_compile_alone(SOURCE ...): these sources of the directory define a name, or include a system header,
