@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """README.md, CHANGELOG.md, CONTRIBUTING.md and docs/**/*.md, compared with the project: each link and
-anchor has a target, named files and tests exist, and commands have the options that the pages use.
+anchor has a target, named files and tests exist, commands have the options that the pages use, and no line
+of prose is longer than 122 characters.
 
   tests/docs/links_test.py [--bin DIR]      DIR: the folder of kumo and the other programs
 
@@ -16,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ("kumo", "kumo-server", "kumo-worker", "kumo-data")
 FOLDERS = ("bench", "cli", "cmake", "common", "data", "docs", "experiments", "k8s", "models", "proto",
            "server", "tests", "worker")
+MOST_COLUMNS = 122  # of a line of prose
+GENERATED = ("docs/experiments.md",)  # whose lines come from `kumo options --markdown`
 
 
 def pages():
@@ -63,6 +66,31 @@ def missing_files(page):
             for path in re.findall(pattern, text):
                 if not (ROOT / path).exists():
                     yield number, f"{path} does not exist"
+
+
+def long_lines(page):
+    """Lines of prose with a blank at which they could end. Tables, headings, code and a link that is all of
+    a list's line may be longer. An indented line is code only behind a blank line or code, as in CommonMark:
+    else it goes on a list."""
+    if page.relative_to(ROOT).as_posix() in GENERATED:
+        return
+    before = ""  # the line before: "" blank, "code", "prose"
+    previous = 0
+    for number, line, code in lines_of(page):
+        if number > previous + 1:
+            before = ""  # a fence
+        previous = number
+        indented = line.startswith("    ")
+        if not line.strip():
+            before = ""
+        elif (code and not indented) or (indented and before != "prose"):
+            before = "code"
+        else:
+            before = "prose"
+            text = re.match(r"\s*(?:(?:[-*+>]|\d+[.)])\s+)*", line).end()
+            if (len(line) > MOST_COLUMNS and " " in line[text:MOST_COLUMNS + 1]
+                    and not re.fullmatch(r"[#|].*|\[[^]]*\]\([^)]*\)", line[text:])):
+                yield number, f"{len(line)} characters, but a line of prose has at most {MOST_COLUMNS}; wrap it"
 
 
 def test_names():
@@ -131,7 +159,8 @@ def main():
     wrong = 0
     for page in pages():
         for number, what in sorted({*broken_links(page), *missing_files(page),
-                                    *missing_tests(page, tests), *wrong_options(page, helps)}):
+                                    *missing_tests(page, tests), *wrong_options(page, helps),
+                                    *long_lines(page)}):
             print(f"{page.relative_to(ROOT)}:{number}: {what}")
             wrong += 1
     sys.exit(1 if wrong else 0)
