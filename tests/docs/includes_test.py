@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Includes of the sources, compared with "Who may include whom" in docs/architecture.md: each room may
+"""Includes of the sources, compared with "Allowed includes" in docs/architecture.md: each room may
 include itself and the rooms that its line names, and no others. Each arrow is used, and the rooms of common/,
 server/ and worker/ include each other without a cycle. And the name of each header's class is unique: if
 two rooms that may not include each other have classes of one name, a test that links both rooms gets the
@@ -23,7 +23,7 @@ CLASS = re.compile(r"^(?:class|struct|enum class) (\w+)(?: final)?(?: : [^;]*)?\
 
 def arrows(page):
     """{room: the rooms it may include}, from the first block of code below the heading."""
-    block = page.split("## Who may include whom", 1)[1].split("```")[1]
+    block = page.split("## Allowed includes", 1)[1].split("```")[1]
     return {room: set(named.split(", ")) for room, named in ARROW.findall(block)}
 
 
