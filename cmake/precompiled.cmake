@@ -56,3 +56,15 @@ function(kumo_precompile_cold)
     target_compile_options(${target} PRIVATE -O0 ${KUMO_COVERAGE_OPTIONS})
   endforeach()
 endfunction()
+
+# kumo_optimise_less(TARGET ...): GCC compiles these targets with -O1, which takes it a fifth less time. For
+# targets whose code runs once in a process or once in a second: settings, commands, formats.
+function(kumo_optimise_less)
+  if(KUMO_SANITIZE)
+    return()
+  endif()
+  foreach(target IN LISTS ARGN)
+    target_compile_options(
+      ${target} PRIVATE $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-O1>)
+  endforeach()
+endfunction()
