@@ -10,6 +10,7 @@ KUMO_LIFE_LOG: a file that gets all that is printed. Exits with 77, saying so, w
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -32,6 +33,9 @@ except ImportError as missing:
 LIMIT_S = 240  # of anything that is waited for
 # What a lost worker's partitions carried is computed again, so that the bits are the same however it ends.
 SMALL = ["--set", "job.epochs=3", "--set", "cluster.recovery=exact"]
+# Two rounds of a detector.
+FEW_IMAGES = ["--set", "job.epochs=1", "--set", "data.train_limit=8", "--set", "data.validation_limit=4",
+              "--set", "sync.minibatch=2"]
 
 
 def data_for(folder):
@@ -41,10 +45,10 @@ def data_for(folder):
     return folder
 
 
-def undisturbed_in(folder, data):
+def undisturbed_in(folder, data, experiment="mnist_lenet", settings=SMALL):
     """The name of the last checkpoint of the same job, and its weights, as `kumo launch` trains them."""
-    subprocess.run([BUILD / "bin/kumo", "launch", "mnist_lenet", "--servers", "2", "--workers", "2",
-                    "--quiet", *SMALL, "--set", f"data.directory={data}", "--set",
+    subprocess.run([BUILD / "bin/kumo", "launch", experiment, "--servers", "2", "--workers", "2",
+                    "--quiet", *settings, "--set", f"data.directory={data}", "--set",
                     f"output.directory={folder / 'undisturbed'}"], cwd=folder, check=True)
     return newest_weights(folder / "undisturbed")
 
@@ -53,14 +57,14 @@ class Life:
     """The run `life` in a cluster. components: of `kumo manifests --with`. settings: more of --set. claims:
     those that are there before."""
 
-    def __init__(self, folder, data, components, settings=(), claims=()):
+    def __init__(self, folder, data, components, settings=(), claims=(), experiment="mnist_lenet"):
         self.lines = []
         self.since = time.monotonic()
         made = {name: folder / name for name in claims}
         for claim in made.values():
             claim.mkdir()
             os.chown(claim, USER, USER)
-        subprocess.run([BUILD / "bin/kumo", "manifests", "mnist_lenet", "--run", "life", "--workers",
+        subprocess.run([BUILD / "bin/kumo", "manifests", experiment, "--run", "life", "--workers",
                         "2", "--servers", "2", "--with", components, "--out", "made", *SMALL, *settings,
                         "--set", "output.interval_s=0.2"], cwd=folder, check=True, capture_output=True)
         objects = render(KUBECTL, folder / "made")
@@ -185,6 +189,23 @@ class LifeTest(unittest.TestCase):
         self.assertFalse(life.run.failed)
         self.assertEqual(life.printed_by_run()[-3:-1], ["ended life-worker", "scaled life-server to 0"])
         self.assertTrue(life.workers.complete)
+
+    def test_a_detector_trains_from_the_archive_of_a_shared_volume(self):
+        archive = pathlib.Path(os.environ.get("KUMO_DATA", "")) / "voc/bccd.tar.gz"
+        if not archive.exists():
+            self.skipTest("KUMO_DATA has no voc/bccd.tar.gz")
+        folder = self.enterContext(scratch_folder())
+        data = folder / "data"
+        (data / "voc").mkdir(parents=True)
+        shutil.copy(archive, data / "voc")
+        detector = "bccd_ssd300_slim"
+        undisturbed = undisturbed_in(folder, data, detector, FEW_IMAGES)
+        life = Life(self.enterContext(scratch_folder()), data, "shared-volume,keys", FEW_IMAGES,
+                    ("kumo-output",), detector)
+        self.addCleanup(life.cluster.close)
+        self.wait_for_end(life)
+        self.assertTrue(any("validation/main/map" in line for line in life.lines), life.lines)
+        self.assertTrue(newest_weights(life.cluster.claims["kumo-output"] / "life") == undisturbed, "other bits")
 
     def test_servers_with_volumes_of_their_own_lose_no_round_with_one(self):
         life, undisturbed = self.play("keys", settings=("--set", "cluster.replicas=2"))
