@@ -1,4 +1,4 @@
-#include "data/contact_sheet.h"
+#include "data/program/contact_sheet.h"
 
 #include <cmath>
 #include <cstdint>

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "common/base/status.h"
-#include "data/found_dataset.h"
+#include "data/finders/found_dataset.h"
 
 namespace kumo {
 

@@ -1,4 +1,4 @@
-#include "data/table_finder.h"
+#include "data/finders/table_finder.h"
 
 #include <algorithm>
 #include <array>
@@ -16,11 +16,11 @@
 #include "common/base/printable.h"
 #include "common/base/text.h"
 #include "common/job/fields.h"
+#include "data/finders/table_summary.h"
 #include "data/readers/image_decoder.h"
 #include "data/readers/image_files.h"
 #include "data/readers/listed_paths.h"
 #include "data/readers/table_columns.h"
-#include "data/table_summary.h"
 
 namespace kumo {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/table_summary.h"
+#include "data/finders/table_summary.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,8 +7,8 @@
 #include "common/base/process/exit_report.h"
 #include "common/base/version.h"
 #include "common/settings/command_line.h"
-#include "data/commands.h"
 #include "data/digits/digit_set.h"
+#include "data/program/commands.h"
 
 namespace kumo {
 namespace {

@@ -11,11 +11,11 @@
 #include "common/base/text.h"
 #include "common/settings/command_line.h"
 #include "common/settings/option_table.h"
-#include "data/commands.h"
-#include "data/dataset_finder.h"
+#include "data/finders/dataset_finder.h"
+#include "data/finders/table_finder.h"
+#include "data/program/commands.h"
 #include "data/reading_bar.h"
 #include "data/survey.h"
-#include "data/table_finder.h"
 #include "data/transforms/transform.h"
 
 namespace kumo {

@@ -1,15 +1,17 @@
-#include "data/found_dataset.h"
+#include "data/finders/found_dataset.h"
 
 #include <algorithm>
 #include <span>
 
 #include "common/base/text.h"
 #include "common/job/fields.h"
+#include "data/readers/byte_source.h"
 #include "data/readers/image_decoder.h"
 
 namespace kumo {
 namespace {
 
+constexpr size_t kLookedAt = 64 << 10;      // bytes of a file
 constexpr int64_t kMeasuredImages = 200;    // of a set, for their sizes
 constexpr int64_t kLargestKeptSide = 96;    // larger images are scaled
 constexpr int64_t kSides[] = {96, 64, 32};  // to one of these
@@ -35,6 +37,26 @@ NamedPart PartIn(std::string_view name) {
   if (has("train")) return NamedPart::kTraining;
   if (has("val") || has("test") || has("t10k")) return NamedPart::kValidation;
   return NamedPart::kNone;
+}
+
+std::pair<std::string, std::string> PartsOf(const std::vector<std::string>& names) {
+  std::string train, validation;
+  for (const std::string& name : names) {
+    std::string& file = PartIn(name) == NamedPart::kValidation ? validation : train;
+    if (file.empty()) file = name;
+  }
+  if (train.empty()) std::swap(train, validation);
+  return {train, validation};
+}
+
+Result<std::string> StartOf(const std::string& path) {
+  KUMO_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
+  std::string start(kLookedAt, '\0');
+  KUMO_ASSIGN_OR_RETURN(
+      const size_t size,
+      source.Read(std::span(reinterpret_cast<uint8_t*>(start.data()), start.size())));
+  start.resize(size);
+  return std::string(WithoutByteOrderMark(start));
 }
 
 Result<ImageSizes> SizesOf(const ImageContainer& container, const std::vector<std::string>& files) {

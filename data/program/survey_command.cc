@@ -9,7 +9,7 @@
 #include "common/settings/command_line.h"
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
-#include "data/commands.h"
+#include "data/program/commands.h"
 #include "data/reading_bar.h"
 #include "data/survey.h"
 

@@ -1,4 +1,4 @@
-#include "data/mask_finder.h"
+#include "data/finders/mask_finder.h"
 
 #include <algorithm>
 #include <filesystem>

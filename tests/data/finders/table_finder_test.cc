@@ -1,5 +1,5 @@
 // kumo new --data: recognition of the columns of CSV files.
-#include "data/table_finder.h"
+#include "data/finders/table_finder.h"
 
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/dataset_finder.h"
+#include "data/finders/dataset_finder.h"
 #include "data/open_datasets.h"
 #include "tests/data/image_bytes.h"
 #include "tests/data/test_files.h"

@@ -30,6 +30,11 @@ enum class NamedPart { kNone, kTraining, kValidation };
 // The set that a file or folder is by its name: a training set has "train" in its name, a
 // validation set "val", "test" or "t10k".
 NamedPart PartIn(std::string_view name);
+// The names of the training and of the validation file; the second one may be "".
+std::pair<std::string, std::string> PartsOf(const std::vector<std::string>& names);
+
+// The first bytes of a file, without a byte order mark.
+Result<std::string> StartOf(const std::string& path);
 
 // Sizes of a set's images.
 struct ImageSizes {
@@ -43,7 +48,8 @@ struct ImageSizes {
 // can be read; the errors of ReadImages.
 Result<ImageSizes> SizesOf(const ImageContainer& container, const std::vector<std::string>& files);
 
-inline constexpr int kMostMaskClasses = 255;  // 255 is none
+inline constexpr int kMostDataClasses = 1'000'000;  // data.classes'
+inline constexpr int kMostMaskClasses = 255;        // 255 is none
 
 // Sets data.image_size, if images of such sizes have to be scaled, and augmentation that suits
 // natural images. Grey ones, often of writing, are not mirrored. on_demand: images can be decoded

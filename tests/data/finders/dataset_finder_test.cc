@@ -1,4 +1,4 @@
-#include "data/dataset_finder.h"
+#include "data/finders/dataset_finder.h"
 
 #include <filesystem>
 #include <string>

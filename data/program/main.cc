@@ -10,7 +10,7 @@
 #include "common/base/process/logging.h"
 #include "common/base/process/process_limits.h"
 #include "common/base/process/process_start.h"
-#include "data/commands.h"
+#include "data/program/commands.h"
 
 namespace kumo {
 

@@ -1,4 +1,4 @@
-#include "data/found_dataset.h"
+#include "data/finders/found_dataset.h"
 
 #include <algorithm>
 #include <string>

@@ -17,11 +17,11 @@
 #include "common/settings/parser.h"
 #include "common/settings/settings_json.h"
 #include "data/class_sampling.h"
-#include "data/commands.h"
-#include "data/contact_sheet.h"
 #include "data/data_summary.h"
 #include "data/open_datasets.h"
 #include "data/pictures/png_file.h"
+#include "data/program/commands.h"
+#include "data/program/contact_sheet.h"
 #include "data/reading_bar.h"
 #include "data/survey.h"
 

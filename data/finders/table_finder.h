@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "data/found_dataset.h"
+#include "data/finders/found_dataset.h"
 
 namespace kumo {
 

@@ -1,12 +1,12 @@
 // kumo new --data: recognition of folders of images and masks.
-#include "data/mask_finder.h"
+#include "data/finders/mask_finder.h"
 
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/dataset_finder.h"
+#include "data/finders/dataset_finder.h"
 #include "data/open_datasets.h"
 #include "tests/data/image_bytes.h"
 #include "tests/data/test_files.h"
