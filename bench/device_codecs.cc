@@ -32,7 +32,7 @@
 #include "common/base/rng.h"
 #include "common/base/version.h"
 #include "common/codec/codec.h"
-#include "models/backend/devices.h"
+#include "models/devices/devices.h"
 
 namespace kumo {
 namespace {

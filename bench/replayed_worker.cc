@@ -30,7 +30,7 @@
 #include "common/base/rng.h"
 #include "common/settings/command_line.h"
 #include "common/settings/parser.h"
-#include "models/backend/devices.h"
+#include "models/devices/devices.h"
 #include "worker/session/training_engine.h"
 #include "worker/training/block_weights.h"
 #include "worker/training/contribution.h"

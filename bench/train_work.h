@@ -12,8 +12,8 @@
 #include "common/base/instruction_set.h"
 #include "common/base/rng.h"
 #include "common/optimiser/optimiser.h"
-#include "models/backend/devices.h"
-#include "models/net.h"
+#include "models/devices/devices.h"
+#include "models/net/net.h"
 #include "models/weight_step.h"
 
 namespace kumo {

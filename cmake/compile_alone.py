@@ -40,8 +40,8 @@ SHARED = {
     "filesystem": .3, "glog/logging.h": .3, "proto/checkpoint.pb.h": .7, "proto/wire.pb.h": .5,
     "proto/model.pb.h": .5, "common/base/status.h": .15, "common/base/file.h": .1, "common/base/mutex.h": .2,
     "common/optimiser/optimiser.h": .1, "common/settings/choices.h": .2, "common/settings/experiment.h": .3,
-    "common/transport/message.h": .3, "common/job/job_plan.h": .3, "models/ops/ops.h": .4,
-    "models/losses/losses.h": .2, "models/backend/op.h": .2, "models/graph/graph.h": 1.2,
+    "common/transport/message.h": .3, "common/job/job_plan.h": .3, "models/layers/ops.h": .4,
+    "models/layers/losses.h": .2, "models/backend/op.h": .2, "models/graph/graph.h": 1.2,
     "cli/arguments/environment.h": .3}
 PRECOMPILING = 1.5  # times as long as reading the same headers
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)

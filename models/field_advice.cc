@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "common/base/did_you_mean.h"
-#include "models/losses/loss.h"
+#include "models/layers/layer.h"
+#include "models/layers/loss.h"
 #include "models/missing_layers.h"
-#include "models/ops/layer.h"
 #include "proto/model.pb.h"
 
 namespace kumo {

@@ -41,7 +41,7 @@
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
 #include "common/settings/worker_program.h"
-#include "models/backend/devices.h"
+#include "models/devices/devices.h"
 #include "worker/inference/evaluation.h"
 #include "worker/inference/model_task.h"
 #include "worker/session/job_shape.h"

@@ -20,7 +20,7 @@
 #include "models/backend/matrix_arithmetic.h"
 #include "models/backend/op.h"
 #include "models/backend/step_recorder.h"
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
 

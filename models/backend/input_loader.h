@@ -8,7 +8,7 @@
 
 #include "common/job/fields.h"
 #include "common/job/pixels.h"
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
 

@@ -13,9 +13,9 @@
 #include <glog/logging.h>
 
 #include "common/base/status.h"
-#include "models/losses/losses.h"
-#include "models/ops/ops.h"
-#include "models/tensor.h"
+#include "models/layers/losses.h"
+#include "models/layers/ops.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/optimiser/optimiser.h"
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
 

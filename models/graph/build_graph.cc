@@ -12,8 +12,8 @@
 #include "common/base/did_you_mean.h"
 #include "common/job/fields.h"
 #include "models/graph/sums.h"
-#include "models/losses/loss.h"
-#include "models/ops/layer.h"
+#include "models/layers/layer.h"
+#include "models/layers/loss.h"
 
 namespace kumo {
 namespace {

@@ -17,28 +17,12 @@
 
 #include "common/job/metric_list.h"
 #include "common/job/parameter_layout.h"
-#include "models/initialiser.h"
-#include "models/losses/loss.h"
-#include "models/ops/ops.h"
-#include "models/tensor.h"
-#include "proto/model.pb.h"
+#include "models/layers/loss.h"
+#include "models/layers/ops.h"
+#include "models/tensor/parameter.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
-
-// The role of a tensor in its layer.
-enum class TensorKind {
-  kWeight,
-  kBias,
-  kScale,      // or the shift, of a normalisation
-  kStatistic,  // running mean or variance
-};
-
-struct Parameter {
-  TensorKind kind = TensorKind::kWeight;
-  TensorSpec tensor;
-  model::Initialiser initialiser;
-  Fans fans;
-};
 
 struct Value {
   Shape shape;

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "common/base/printable.h"
+#include "models/layers/layer.h"
 #include "models/onnx/fold.h"
 #include "models/onnx/import_advice.h"
 #include "models/onnx/import_network.h"
 #include "models/onnx/input_formula.h"
 #include "models/onnx/op_extents.h"
 #include "models/onnx/readers.h"
-#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {

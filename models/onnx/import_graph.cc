@@ -5,8 +5,8 @@
 
 #include <glog/logging.h>
 
+#include "models/layers/layer.h"
 #include "models/onnx/readers.h"
-#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {

@@ -25,7 +25,7 @@
 #include "common/base/status.h"
 #include "models/onnx/constant.h"
 #include "models/onnx/strided_view.h"
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 #include "proto/model.pb.h"
 #include "proto/onnx.pb.h"
 

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "common/base/printable.h"
+#include "models/layers/layer.h"
 #include "models/network.h"
 #include "models/onnx/import_advice.h"
 #include "models/onnx/input_formula.h"
 #include "models/onnx/layer_names.h"
-#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {

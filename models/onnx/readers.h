@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "models/layers/ops.h"
 #include "models/onnx/import_graph.h"
-#include "models/ops/ops.h"
 
 namespace kumo {
 

@@ -12,7 +12,7 @@
 #include "common/base/buffer.h"
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
-#include "models/graph/execution.h"
+#include "models/net/execution.h"
 #include "tests/models/numbers.h"
 
 namespace kumo {

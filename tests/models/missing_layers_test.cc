@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "models/losses/loss.h"
-#include "models/ops/layer.h"
+#include "models/layers/layer.h"
+#include "models/layers/loss.h"
 
 namespace kumo {
 namespace {

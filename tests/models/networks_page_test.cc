@@ -13,10 +13,10 @@
 
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
-#include "models/losses/loss.h"
-#include "models/net.h"
+#include "models/layers/layer.h"
+#include "models/layers/loss.h"
+#include "models/net/net.h"
 #include "models/network.h"
-#include "models/ops/layer.h"
 #include "tests/models/networks_page.h"
 #include "tests/models/numbers.h"
 

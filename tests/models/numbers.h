@@ -8,7 +8,7 @@
 
 #include "common/detection/boxes.h"
 #include "models/backend/backend.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 namespace kumo {
 

@@ -15,7 +15,7 @@
 
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "tests/models/small_language_model.h"
 
 namespace kumo {

@@ -11,7 +11,7 @@
 
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "tests/models/numbers.h"
 
 namespace kumo {

@@ -19,7 +19,7 @@
 #include "common/settings/option_table.h"
 #include "common/settings/parser.h"
 #include "data/open_datasets.h"
-#include "models/backend/devices.h"
+#include "models/devices/devices.h"
 #include "models/network.h"
 #include "worker/training/initial_weights.h"
 #include "worker/training/job_memory.h"

@@ -16,9 +16,9 @@
 #include "common/settings/config_file.h"
 #include "common/settings/experiment.h"
 #include "models/backend/device_array.h"
-#include "models/detector.h"
 #include "models/graph/graph.h"
-#include "models/net.h"
+#include "models/net/detector.h"
+#include "models/net/net.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/model.pb.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/job/fields.h"
-#include "models/detector.h"
+#include "models/net/detector.h"
 
 namespace kumo {
 

@@ -16,7 +16,7 @@
 #include "data/open_datasets.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/backend/host_memory.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "models/network.h"
 #include "models/ops/batch_normalisation/spec.h"
 #include "models/weight_step.h"

@@ -8,7 +8,7 @@
 
 #include "common/base/buffer.h"
 #include "common/base/rng.h"
-#include "models/backend/devices.h"
+#include "models/devices/devices.h"
 #include "worker/training/contribution.h"
 #include "worker/training/trainer.h"
 

@@ -17,8 +17,8 @@
 #include "common/settings/experiment.h"
 #include "data/open_datasets.h"
 #include "models/backend/backend.h"
-#include "models/backend/devices.h"
-#include "models/net.h"
+#include "models/devices/devices.h"
+#include "models/net/net.h"
 #include "worker/training/job_memory.h"
 
 namespace kumo {

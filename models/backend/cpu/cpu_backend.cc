@@ -17,7 +17,6 @@
 #include "models/backend/cpu/matrix_product.h"
 #include "models/backend/cpu/ops.h"
 #include "models/backend/host_memory.h"
-#include "models/ops/convolution/cpu.h"
 
 namespace kumo {
 namespace {
@@ -174,7 +173,7 @@ class CpuBackend final : public Backend {
 
   bool FusesActivation(Activation) const override { return false; }
   bool FusesPooling(const ConvolutionSpec& convolution) const override {
-    return cpu::WayOf(convolution) == cpu::ConvolutionWay::kPlain;
+    return cpu::FusesPooling(convolution);
   }
   bool FlatteningMoves(const Shape&) const override { return false; }
   Result<std::unique_ptr<Op>> MakeOp(const OpSpec& spec, int max_batch) override {

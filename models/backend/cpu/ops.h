@@ -23,6 +23,9 @@ KUMO_OPS(KUMO_DECLARE_OP)
 KUMO_OPS(KUMO_DECLARE_PADDING)
 #undef KUMO_DECLARE_PADDING
 
+// OpFactory::FusesPooling (ops/convolution/cpu.cc).
+bool FusesPooling(const ConvolutionSpec& spec);
+
 #define KUMO_DECLARE_LOSS(Name) \
   std::unique_ptr<LossOp> MakeLoss(Engine& engine, const Name##Spec& spec, int max_batch);
 KUMO_LOSSES(KUMO_DECLARE_LOSS)

@@ -13,8 +13,8 @@
 #include "common/optimiser/kernel.h"
 #include "models/backend/backend.h"
 #include "models/backend/cuda/step.h"
-#include "models/ops/ops.h"
-#include "models/tensor.h"
+#include "models/layers/ops.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo::cuda {
 

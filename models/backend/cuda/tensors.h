@@ -12,7 +12,7 @@
 #include "common/base/status.h"
 #include "models/backend/cuda/engine.h"
 #include "models/backend/cuda/handle.h"
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo::cuda {
 

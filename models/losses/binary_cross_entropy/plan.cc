@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/losses/loss.h"
+#include "models/layers/loss.h"
 
 namespace kumo {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <string>
 
-#include "models/losses/loss.h"
+#include "models/layers/loss.h"
 
 namespace kumo {
 namespace {

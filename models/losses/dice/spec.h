@@ -1,7 +1,7 @@
 // Soft Dice loss of masks.
 #pragma once
 
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "common/detection/average_precision.h"
-#include "models/losses/loss.h"
-#include "models/ops/layer.h"
+#include "models/layers/layer.h"
+#include "models/layers/loss.h"
 
 namespace kumo {
 namespace {

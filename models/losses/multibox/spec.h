@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/detection/boxes.h"
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
 

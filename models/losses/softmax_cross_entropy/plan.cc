@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/losses/loss.h"
+#include "models/layers/loss.h"
 
 namespace kumo {
 namespace {

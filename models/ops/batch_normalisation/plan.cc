@@ -1,7 +1,7 @@
 #include <cstdint>
 
+#include "models/layers/layer.h"
 #include "models/ops/batch_normalisation/spec.h"
-#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {

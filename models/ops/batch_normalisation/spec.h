@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "models/ops/activation/spec.h"
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
 

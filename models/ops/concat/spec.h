@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
 

@@ -74,6 +74,8 @@ ConvolutionWay WayOf(const ConvolutionSpec& spec) {
   return ConvolutionWay::kPlain;
 }
 
+bool FusesPooling(const ConvolutionSpec& spec) { return WayOf(spec) == ConvolutionWay::kPlain; }
+
 std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
   const ConvolutionWay way = WayOf(spec);
   if (way == ConvolutionWay::kGrouped) return MakeGroupedConvolution(engine, spec, max_batch);

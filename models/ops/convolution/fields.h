@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "models/layers/layer.h"
 #include "models/ops/convolution/spec.h"
-#include "models/ops/layer.h"
 
 namespace kumo {
 

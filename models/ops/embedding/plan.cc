@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "models/layers/layer.h"
 #include "models/ops/embedding/spec.h"
-#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {

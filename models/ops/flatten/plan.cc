@@ -1,5 +1,5 @@
+#include "models/layers/layer.h"
 #include "models/ops/flatten/spec.h"
-#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {

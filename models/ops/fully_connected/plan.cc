@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "models/layers/layer.h"
 #include "models/ops/fully_connected/spec.h"
-#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {

@@ -1,7 +1,7 @@
 #include <cstdint>
 
+#include "models/layers/layer.h"
 #include "models/ops/group_normalisation/spec.h"
-#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {

@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "models/layers/layer.h"
 #include "models/ops/l2_normalisation/spec.h"
-#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {

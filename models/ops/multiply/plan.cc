@@ -1,4 +1,4 @@
-#include "models/ops/layer.h"
+#include "models/layers/layer.h"
 #include "models/ops/multiply/spec.h"
 
 namespace kumo {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "models/ops/layer.h"
+#include "models/layers/layer.h"
 #include "models/ops/pooling/spec.h"
 
 namespace kumo {

@@ -1,8 +1,8 @@
 // Layer layer_normalisation: per position it is this op, else a group normalisation of one group.
 #include <cstdint>
 
+#include "models/layers/layer.h"
 #include "models/ops/group_normalisation/spec.h"
-#include "models/ops/layer.h"
 #include "models/ops/position_normalisation/spec.h"
 
 namespace kumo {

@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/ops/layer.h"
+#include "models/layers/layer.h"
 #include "models/ops/rearrange/spec.h"
 
 namespace kumo {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
 

@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <string>
 
+#include "models/layers/layer.h"
 #include "models/ops/convolution/fields.h"
-#include "models/ops/layer.h"
 #include "models/ops/transposed_convolution/spec.h"
 
 namespace kumo {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "models/ops/convolution/spec.h"
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 
 namespace kumo {
 

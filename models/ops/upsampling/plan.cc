@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <string>
 
-#include "models/ops/layer.h"
+#include "models/layers/layer.h"
 #include "models/ops/upsampling/spec.h"
 
 namespace kumo {

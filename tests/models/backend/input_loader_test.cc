@@ -18,7 +18,7 @@
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/backend/cuda/cuda_backend.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "models/network.h"
 #include "tests/data/pixel_reference.h"
 #include "tests/models/gpu_under_test.h"

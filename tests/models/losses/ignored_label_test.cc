@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "models/network.h"
 #include "tests/models/losses/loss_on_device.h"
 

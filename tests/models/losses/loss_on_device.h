@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/losses/loss.h"
+#include "models/layers/loss.h"
 #include "models/network.h"
 #include "tests/models/ops/layer_on_device.h"
 

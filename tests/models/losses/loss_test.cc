@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "models/losses/loss.h"
+#include "models/layers/loss.h"
 #include "tests/models/ops/layer_on_device.h"
 
 namespace kumo {

@@ -15,7 +15,7 @@
 
 #include "common/base/rng.h"
 #include "common/detection/boxes.h"
-#include "models/losses/loss.h"
+#include "models/layers/loss.h"
 #include "models/network.h"
 #include "tests/models/ops/layer_on_device.h"
 

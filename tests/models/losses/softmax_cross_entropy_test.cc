@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "models/losses/loss.h"
+#include "models/layers/loss.h"
 #include "tests/models/losses/loss_on_device.h"
 
 namespace kumo {

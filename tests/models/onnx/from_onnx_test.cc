@@ -20,10 +20,10 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include "models/layers/layer.h"
 #include "models/network.h"
 #include "models/onnx/strided_view.h"
 #include "models/onnx/to_onnx.h"
-#include "models/ops/layer.h"
 #include "tests/models/branched_network.h"
 #include "tests/models/graph_scores.h"
 #include "tests/models/onnx/exported_graphs.h"

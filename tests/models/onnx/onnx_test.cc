@@ -15,11 +15,11 @@
 #include <gtest/gtest.h>
 
 #include "models/backend/cpu/cpu_backend.h"
-#include "models/detector.h"
 #include "models/graph/rewrites/rewrites.h"
+#include "models/layers/layer.h"
+#include "models/net/detector.h"
 #include "models/network.h"
 #include "models/onnx/to_onnx.h"
-#include "models/ops/layer.h"
 #include "tests/models/branched_network.h"
 #include "tests/models/graph_scores.h"
 #include "tests/models/onnx/exported_graphs.h"

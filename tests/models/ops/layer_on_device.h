@@ -18,7 +18,7 @@
 #include "common/base/rng.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/backend/cuda/cuda_backend.h"
-#include "models/ops/layer.h"
+#include "models/layers/layer.h"
 #include "tests/models/gpu_under_test.h"
 #include "tests/models/numbers.h"
 #include "tests/models/ops/layer_cases.h"

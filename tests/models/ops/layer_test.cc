@@ -14,8 +14,8 @@
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
-#include "models/losses/loss.h"
-#include "models/ops/layer.h"
+#include "models/layers/layer.h"
+#include "models/layers/loss.h"
 #include "tests/models/narrow_precisions.h"
 #include "tests/models/ops/layer_on_device.h"
 #include "tests/models/ops/reference.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/backend/op.h"
-#include "models/tensor.h"
+#include "models/tensor/tensor.h"
 #include "proto/model.pb.h"
 
 namespace kumo::reference {

@@ -3,7 +3,7 @@
 #include <malloc.h>
 
 #include "models/backend/host_memory.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "models/network.h"
 #include "tests/data/detection_files.h"
 #include "tests/data/image_bytes.h"

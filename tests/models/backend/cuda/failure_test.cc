@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "models/backend/cuda/cuda_backend.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "models/network.h"
 #include "tests/models/numbers.h"
 #include "tests/models/single_arrays.h"

@@ -22,7 +22,7 @@
 #include "common/optimiser/optimiser.h"
 #include "models/backend/cpu/cpu_backend.h"
 #include "models/backend/cuda/cuda_backend.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "models/network.h"
 #include "tests/models/branched_network.h"
 #include "tests/models/gpu_under_test.h"

@@ -1,5 +1,5 @@
 // A small detector that learns pictures by heart.
-#include "models/detector.h"
+#include "models/net/detector.h"
 
 #include <cstdint>
 #include <vector>

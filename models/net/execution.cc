@@ -1,4 +1,4 @@
-#include "models/graph/execution.h"
+#include "models/net/execution.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -11,7 +11,7 @@
 
 #include "common/base/rng.h"
 #include "common/detection/boxes.h"
-#include "models/net.h"
+#include "models/net/net.h"
 #include "models/network.h"
 #include "tests/models/branched_network.h"
 #include "tests/models/trained_net.h"

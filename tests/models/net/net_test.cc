@@ -1,4 +1,4 @@
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <algorithm>
 #include <cmath>

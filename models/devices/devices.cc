@@ -1,4 +1,4 @@
-#include "models/backend/devices.h"
+#include "models/devices/devices.h"
 
 #include "common/base/instruction_set.h"
 #include "models/backend/cpu/cpu_backend.h"

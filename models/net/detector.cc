@@ -1,4 +1,4 @@
-#include "models/detector.h"
+#include "models/net/detector.h"
 
 #include <algorithm>
 #include <cstring>

@@ -12,7 +12,7 @@
 #include "common/detection/average_precision.h"
 #include "common/detection/detections.h"
 #include "common/job/fields.h"
-#include "models/net.h"
+#include "models/net/net.h"
 
 namespace kumo {
 

@@ -1,5 +1,5 @@
-// Lists that follow from KUMO_OPS (models/ops/ops.h) and KUMO_LOSSES (models/losses/losses.h): the
-// variant of the specs, and the kinds of layers of all folders.
+// Lists that follow from KUMO_OPS (models/layers/ops.h) and KUMO_LOSSES (models/layers/losses.h):
+// the variant of the specs, and the kinds of layers of all folders.
 //
 // Values and pure functions; thread-safe.
 #pragma once

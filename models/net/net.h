@@ -21,10 +21,10 @@
 #include "common/job/metric_list.h"
 #include "common/job/parameter_layout.h"
 #include "models/backend/backend.h"
-#include "models/graph/execution.h"
 #include "models/graph/graph.h"
 #include "models/graph/matrices.h"
-#include "models/tensor.h"
+#include "models/net/execution.h"
+#include "models/tensor/tensor.h"
 #include "proto/model.pb.h"
 
 namespace kumo {

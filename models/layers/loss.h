@@ -11,8 +11,8 @@
 #include "common/base/status.h"
 #include "common/job/fields.h"
 #include "common/job/metric_list.h"
-#include "models/losses/losses.h"
-#include "models/tensor.h"
+#include "models/layers/losses.h"
+#include "models/tensor/tensor.h"
 #include "proto/model.pb.h"
 
 namespace kumo {

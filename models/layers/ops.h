@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "models/kind_list.h"
+#include "models/layers/kind_list.h"
 #include "models/ops/activation/spec.h"
 #include "models/ops/add/spec.h"
 #include "models/ops/attention/spec.h"

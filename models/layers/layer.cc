@@ -1,4 +1,4 @@
-#include "models/ops/layer.h"
+#include "models/layers/layer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/kind_list.h"
+#include "models/layers/kind_list.h"
 
 namespace kumo {
 

@@ -1,4 +1,4 @@
-#include "models/net.h"
+#include "models/net/net.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include "models/backend/memory_ledger.h"
 #include "models/graph/sums.h"
 #include "models/graph/table.h"
+#include "models/layers/layer.h"
 #include "models/network.h"
-#include "models/ops/layer.h"
 
 namespace kumo {
 namespace {

@@ -5,7 +5,7 @@
 // backend). A new loss needs its folder, and an include and its line here.
 #pragma once
 
-#include "models/kind_list.h"
+#include "models/layers/kind_list.h"
 #include "models/losses/binary_cross_entropy/spec.h"
 #include "models/losses/dice/spec.h"
 #include "models/losses/difference_loss/spec.h"

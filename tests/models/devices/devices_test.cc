@@ -1,4 +1,4 @@
-#include "models/backend/devices.h"
+#include "models/devices/devices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-#include "models/losses/loss.h"
+#include "models/layers/loss.h"
 
 #include <vector>
 
-#include "models/kind_list.h"
+#include "models/layers/kind_list.h"
 
 namespace kumo {
 

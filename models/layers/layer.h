@@ -2,8 +2,8 @@
 // inputs. It has the output's shape, the parameters, and the spec of the op. The arithmetic belongs
 // to the backends.
 //
-// A layer's plan is in the folder of its op; ops.h has the list. Values and pure functions;
-// thread-safe.
+// A layer's plan is in the folder of its op (models/ops/); ops.h has the list. Values and pure
+// functions; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,9 @@
 
 #include "common/base/status.h"
 #include "common/job/parameter_layout.h"
-#include "models/graph/graph.h"
-#include "models/initialiser.h"
-#include "models/ops/ops.h"
-#include "models/tensor.h"
+#include "models/layers/ops.h"
+#include "models/tensor/parameter.h"
+#include "models/tensor/tensor.h"
 #include "proto/model.pb.h"
 
 namespace kumo {
@@ -58,7 +57,7 @@ inline constexpr int kAnyNumberOfInputs = 1000;
 KUMO_OPS(KUMO_DECLARE_LAYERS)
 #undef KUMO_DECLARE_LAYERS
 
-// All layers but the losses (models/losses/loss.h), op by op in the order of KUMO_OPS.
+// All layers but the losses (models/layers/loss.h), op by op in the order of KUMO_OPS.
 std::span<const LayerKind> LayerKinds();
 // The list's entry of a kind; null when there is none, or when it is a loss.
 const LayerKind* FindLayerKind(model::Layer::KindCase kind);

@@ -1,4 +1,4 @@
-#include "models/initialiser.h"
+#include "models/tensor/initialiser.h"
 
 #include <algorithm>
 #include <cmath>
