@@ -54,6 +54,7 @@ WorkerService::WorkerService(Session session, const Clock* clock, TrainingEngine
       engine_(engine),
       stops_(stops),
       transport_(std::move(transport)),
+      completions_(transport_.get(), clock),
       monitor_(std::move(monitor)),
       tracer_(clock),
       trace_agent_(
@@ -100,7 +101,7 @@ Status WorkerService::Run() {
     const TimeUs next = std::min(session_.NextDeadline(), trace_agent_.NextDeadline());
     const TimeUs wait = std::clamp<TimeUs>(next - now, 0, kLongestPoll);
     transport_->Poll(wait, on_message);
-    RunCompletions();
+    completions_.Run([this](WorkerActions actions) { Perform(std::move(actions)); });
   }
   // The result of a block in progress is no longer needed.
   engine_->Cancel();
@@ -145,7 +146,7 @@ void WorkerService::Try(const std::function<void()>& work) {
   try {
     work();
   } catch (...) {
-    Complete(
+    completions_.Add(
         [this, status = CurrentException()](TimeUs now) { return session_.OnFailed(status, now); });
   }
 }
@@ -153,23 +154,6 @@ void WorkerService::Try(const std::function<void()>& work) {
 void WorkerService::WaitForCoding() {
   MutexLock lock(mutex_);
   while (to_code_ > 0) coded_.Wait(mutex_);
-}
-
-void WorkerService::Complete(Completion completion) {
-  {
-    MutexLock lock(mutex_);
-    completions_.push_back(std::move(completion));
-  }
-  transport_->Wake();
-}
-
-void WorkerService::RunCompletions() {
-  std::vector<Completion> completions;
-  {
-    MutexLock lock(mutex_);
-    completions.swap(completions_);
-  }
-  for (Completion& completion : completions) Perform(completion(clock_->NowUs()));
 }
 
 void WorkerService::Perform(WorkerActions actions) {
@@ -189,7 +173,7 @@ void WorkerService::Do(SendToServerAction send) {
 void WorkerService::Do(const InitialiseAction&) {
   Compute([this] {
     auto weights = std::make_shared<Result<InitialWeights>>(engine_->MakeInitialWeights());
-    Complete([this, weights](TimeUs now) {
+    completions_.Add([this, weights](TimeUs now) {
       if (!weights->ok()) return session_.OnFailed(weights->status(), now);
       return session_.OnInitialised(std::move(*weights).value(), now);
     });
@@ -215,7 +199,8 @@ void WorkerService::Do(const TrainAction& train) {
   Compute([this, train] {
     const auto on_coded = [this](std::vector<CodedChunk> chunks) {
       auto coded = std::make_shared<std::vector<CodedChunk>>(std::move(chunks));
-      Complete([this, coded](TimeUs now) { return session_.OnCoded(std::move(*coded), now); });
+      completions_.Add(
+          [this, coded](TimeUs now) { return session_.OnCoded(std::move(*coded), now); });
     };
     const TimeUs begin = tracer_.NowUs();
     auto block = std::make_shared<Result<TrainedBlock>>(engine_->Train(train, on_coded));
@@ -227,7 +212,7 @@ void WorkerService::Do(const TrainAction& train) {
         const TraceScope scope(&tracer_, trace::ENCODE, subject);
         if (Status status = engine_->Code(train, &block->value()); !status.ok()) *block = status;
       }
-      Complete([this, block](TimeUs now) {
+      completions_.Add([this, block](TimeUs now) {
         if (!block->ok()) return session_.OnFailed(block->status(), now);
         return session_.OnTrained(std::move(*block).value(), now);
       });
@@ -246,7 +231,7 @@ void WorkerService::StepAhead(const TrainAction& train) {
   // The session asks for no steps of a partition that it has lost meanwhile, but a failure counts.
   if (const Status& status = ahead_->status();
       !ahead_->ok() && status.code() != StatusCode::kAborted) {
-    Complete([this, status](TimeUs now) { return session_.OnFailed(status, now); });
+    completions_.Add([this, status](TimeUs now) { return session_.OnFailed(status, now); });
   }
 }
 
@@ -263,7 +248,7 @@ void WorkerService::Do(const TrainAheadAction& train) {
         const Status status = engine_->KeepAhead(train, &ahead->value());
         if (!status.ok()) *ahead = status;
       }
-      Complete([this, ahead](TimeUs now) {
+      completions_.Add([this, ahead](TimeUs now) {
         keeps_ahead_ = false;
         if (!ahead->ok()) return session_.OnFailed(ahead->status(), now);
         return session_.OnTrainedAhead(std::move(*ahead).value(), now);
@@ -276,7 +261,7 @@ void WorkerService::Do(const EvaluateAction& evaluate) {
   Compute([this, evaluate] {
     const TraceScope scope(&tracer_, trace::EVALUATE, {.partition = evaluate.partition});
     auto evaluation = std::make_shared<Result<Evaluation>>(engine_->Evaluate(evaluate));
-    Complete([this, evaluation](TimeUs now) {
+    completions_.Add([this, evaluation](TimeUs now) {
       if (!evaluation->ok()) return session_.OnFailed(evaluation->status(), now);
       return session_.OnEvaluated(**evaluation, now);
     });

@@ -22,6 +22,7 @@
 #include "common/telemetry/wait_notice.h"
 #include "common/trace/trace_agent.h"
 #include "common/trace/tracer.h"
+#include "common/transport/completion_queue.h"
 #include "common/transport/zmq_transport.h"
 #include "worker/request_spans.h"
 #include "worker/session/session.h"
@@ -47,9 +48,6 @@ class WorkerService {
   bool job_ended() const { return job_ended_; }
 
  private:
-  // The result of a computation, to be processed on the loop thread.
-  using Completion = std::function<WorkerActions(TimeUs now)>;
-
   WorkerService(Session session, const Clock* clock, TrainingEngine* engine, StopSource* stops,
                 std::unique_ptr<ZmqTransport> transport, WorkerMonitor monitor);
 
@@ -76,14 +74,13 @@ class WorkerService {
   void WaitForCoding() KUMO_EXCLUDES(mutex_);
   // On the compute thread: the steps that follow a block.
   void StepAhead(const TrainAction& train);
-  void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
-  void RunCompletions() KUMO_EXCLUDES(mutex_);
 
   Session session_;
   const Clock* const clock_;
   TrainingEngine* const engine_;
   StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
+  CompletionQueue<WorkerActions> completions_;
   WorkerMonitor monitor_;
 
   WaitNotice wait_notice_;
@@ -103,7 +100,6 @@ class WorkerService {
   Mutex mutex_;
   CondVar coded_;
   int to_code_ KUMO_GUARDED_BY(mutex_) = 0;  // tasks of the coding thread, the running one included
-  std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);
   // Last members: their threads use the members above.
   ThreadPool coding_;
   ThreadPool compute_{1};

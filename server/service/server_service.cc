@@ -79,6 +79,7 @@ ServerService::ServerService(ServerNodeSettings settings, FileSystem* files, con
       fails_if_diverged_(settings.experiment.job.fail_if_diverged),
       stops_(stops),
       transport_(std::move(transport)),
+      completions_(transport_.get(), clock),
       recorder_(std::move(recorder), settings.experiment.output, settings.restored),
       monitor_(view),
       node_(settings, clock->NowUs()),
@@ -145,7 +146,7 @@ Status ServerService::Run() {
     const TimeUs next = std::min(node_.NextDeadline(), tracing_->NextDeadline());
     const TimeUs wait = std::clamp<TimeUs>(next - now, 0, kLongestPoll);
     transport_->Poll(wait, on_message);
-    RunCompletions();
+    completions_.Run([this](ServerActions actions) { Perform(std::move(actions)); });
   }
   for (ThreadPool* pool : {&arithmetic_, &disk_thread_}) {
     Status ended = pool->Shutdown(kShutdownMs);
@@ -190,23 +191,6 @@ void ServerService::OnMessage(const PeerName& from, Message message) {
   Perform(node_.OnMessage(from, message, now));
 }
 
-void ServerService::Complete(Completion completion) {
-  {
-    MutexLock lock(mutex_);
-    completions_.push_back(std::move(completion));
-  }
-  transport_->Wake();
-}
-
-void ServerService::RunCompletions() {
-  std::vector<Completion> completions;
-  {
-    MutexLock lock(mutex_);
-    completions.swap(completions_);
-  }
-  for (Completion& completion : completions) Perform(completion(clock_->NowUs()));
-}
-
 std::optional<wire::JobStatus> ServerService::StatusOfJob(TimeUs now) const {
   if (!recorder_.records()) return std::nullopt;
   return node_.Describe(now);
@@ -228,7 +212,7 @@ void ServerService::Do(SendAction send) {
 void ServerService::Do(JoinAction join) {
   OnDisk([this, hello = std::move(join.hello)]() mutable {
     hello.message.header.mutable_hello()->set_folder(disk_.FolderToken());
-    Complete([hello = std::move(hello)](TimeUs) { return ServerActions{hello}; });
+    completions_.Add([hello = std::move(hello)](TimeUs) { return ServerActions{hello}; });
   });
 }
 
@@ -239,7 +223,7 @@ void ServerService::Do(ComputeAction compute) {
       const TraceScope scope(&tracer_, kind, {.round = work->round, .chunk = work->chunk});
       work->Run();
     }
-    Complete([this, work](TimeUs now) { return node_.OnComputed(*work, now); });
+    completions_.Add([this, work](TimeUs now) { return node_.OnComputed(*work, now); });
   });
 }
 
@@ -247,8 +231,8 @@ void ServerService::Do(SaveAction save) {
   OnDisk([this, asked = clock_->NowUs(), save = std::move(save)] {
     const ShardFileHeader& header = save.header;
     const TraceScope scope(&tracer_, trace::CHECKPOINT, {.round = header.version});
-    Complete([this, generation = header.generation, version = header.version,
-              attempt = save.attempt, asked, file = disk_.Save(save)](TimeUs now) {
+    completions_.Add([this, generation = header.generation, version = header.version,
+                      attempt = save.attempt, asked, file = disk_.Save(save)](TimeUs now) {
       monitor_.OnSaved(file, now - asked);
       return node_.OnSaved(generation, version, attempt, file, now);
     });
@@ -258,23 +242,24 @@ void ServerService::Do(SaveAction save) {
 void ServerService::Do(const RestoreAction& restore) {
   OnDisk([this, restore] {
     const TraceScope scope(&tracer_, trace::RESTORE, {});
-    Complete([this, generation = restore.generation, snapshot = disk_.Restore(restore)](
-                 TimeUs now) { return node_.OnRestored(generation, snapshot, now); });
+    completions_.Add([this, generation = restore.generation, snapshot = disk_.Restore(restore)](
+                         TimeUs now) { return node_.OnRestored(generation, snapshot, now); });
   });
 }
 
 void ServerService::Do(const ChooseCheckpointAction& choose) {
   OnDisk([this, choose] {
-    Complete([this, generation = choose.generation, chosen = disk_.Choose(choose)](TimeUs now) {
-      return node_.OnDiskAnswer(generation, CheckpointChosen{chosen}, now);
-    });
+    completions_.Add(
+        [this, generation = choose.generation, chosen = disk_.Choose(choose)](TimeUs now) {
+          return node_.OnDiskAnswer(generation, CheckpointChosen{chosen}, now);
+        });
   });
 }
 
 void ServerService::Do(const ReserveGenerationAction& reserve) {
   OnDisk([this, reserve] {
     disk_.Reserve(reserve);
-    Complete([this, reserve](TimeUs now) {
+    completions_.Add([this, reserve](TimeUs now) {
       return node_.OnDiskAnswer(reserve.generation, GenerationReserved(), now);
     });
   });
@@ -282,8 +267,8 @@ void ServerService::Do(const ReserveGenerationAction& reserve) {
 
 void ServerService::Do(CommitAction commit) {
   OnDisk([this, manifest = std::move(commit.manifest)] {
-    Complete([this, generation = manifest.generation(), version = manifest.version(),
-              status = disk_.Commit(manifest)](TimeUs now) {
+    completions_.Add([this, generation = manifest.generation(), version = manifest.version(),
+                      status = disk_.Commit(manifest)](TimeUs now) {
       monitor_.OnCommitted(version, status, now);
       return node_.OnDiskAnswer(generation, CheckpointCommitted{version, status}, now);
     });
@@ -293,7 +278,7 @@ void ServerService::Do(CommitAction commit) {
 void ServerService::Do(const KeepEvaluationAction& keep) {
   OnDisk([this, keep] {
     disk_.KeepEvaluation(keep);
-    Complete(
+    completions_.Add(
         [this, keep](TimeUs now) { return node_.OnDiskAnswer(keep.since, EvaluationKept(), now); });
   });
 }
@@ -301,13 +286,13 @@ void ServerService::Do(const KeepEvaluationAction& keep) {
 void ServerService::Do(AnswerFromDiskAction answer) {
   OnDisk([this, send = std::move(answer.reply)]() mutable {
     disk_.Answer(&send.message);
-    Complete([send = std::move(send)](TimeUs) { return ServerActions{send}; });
+    completions_.Add([send = std::move(send)](TimeUs) { return ServerActions{send}; });
   });
 }
 
 void ServerService::Do(CheckFilesAction check) {
   OnDisk([this, check = std::move(check)] {
-    Complete([this, answer = FilesChecked{check.fetch, disk_.Check(check)}](TimeUs now) {
+    completions_.Add([this, answer = FilesChecked{check.fetch, disk_.Check(check)}](TimeUs now) {
       return node_.OnFilesAnswer(answer, now);
     });
   });
@@ -315,8 +300,8 @@ void ServerService::Do(CheckFilesAction check) {
 
 void ServerService::Do(WritePieceAction write) {
   OnDisk([this, write = std::move(write)] {
-    Complete([this, answer = PieceWritten{write.fetch, write.offset, disk_.Write(write)}](
-                 TimeUs now) { return node_.OnFilesAnswer(answer, now); });
+    completions_.Add([this, answer = PieceWritten{write.fetch, write.offset, disk_.Write(write)}](
+                         TimeUs now) { return node_.OnFilesAnswer(answer, now); });
   });
 }
 
@@ -334,10 +319,11 @@ void ServerService::Do(const DropCheckpointAction& drop) {
 
 void ServerService::Do(const BeginRunAction& begin) {
   OnDisk([this, begin] {
-    Complete([this, generation = begin.generation, aside = disk_.BeginRun(run_)](TimeUs now) {
-      const Status begun = aside.ok() ? recorder_.Begin(*aside) : aside.status();
-      return node_.OnDiskAnswer(generation, RunBegun{begun}, now);
-    });
+    completions_.Add(
+        [this, generation = begin.generation, aside = disk_.BeginRun(run_)](TimeUs now) {
+          const Status begun = aside.ok() ? recorder_.Begin(*aside) : aside.status();
+          return node_.OnDiskAnswer(generation, RunBegun{begun}, now);
+        });
   });
 }
 

@@ -16,7 +16,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/file.h"
-#include "common/base/mutex.h"
 #include "common/base/process/signals.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
@@ -24,6 +23,7 @@
 #include "common/telemetry/wait_notice.h"
 #include "common/trace/trace_agent.h"
 #include "common/trace/tracer.h"
+#include "common/transport/completion_queue.h"
 #include "common/transport/zmq_transport.h"
 #include "server/disks/disk.h"
 #include "server/node/server_node.h"
@@ -55,8 +55,6 @@ class ServerService {
   bool threads_ended() const { return threads_ended_; }
 
  private:
-  using Completion = std::function<ServerActions(TimeUs now)>;
-
   ServerService(ServerNodeSettings settings, FileSystem* files, const Clock* clock,
                 StopSource* stops, std::unique_ptr<ZmqTransport> transport,
                 std::unique_ptr<RunRecorder> recorder, ProcessView* view);
@@ -97,8 +95,6 @@ class ServerService {
 
   // Runs `work` on the disk's thread, after all earlier work.
   void OnDisk(std::function<void()> work) { disk_thread_.Submit(std::move(work)); }
-  void Complete(Completion completion) KUMO_EXCLUDES(mutex_);
-  void RunCompletions() KUMO_EXCLUDES(mutex_);
   void OnSignals();
   void LeaveModel(int64_t version);
 
@@ -108,6 +104,7 @@ class ServerService {
   const bool fails_if_diverged_;
   StopSource* const stops_;
   std::unique_ptr<ZmqTransport> transport_;
+  CompletionQueue<ServerActions> completions_;
   JobRecorder recorder_;
   ServerMonitor monitor_;
   ServerNode node_;
@@ -122,8 +119,6 @@ class ServerService {
   Tracer tracer_;
   std::unique_ptr<Tracing> tracing_;
 
-  Mutex mutex_;
-  std::vector<Completion> completions_ KUMO_GUARDED_BY(mutex_);
   Disk disk_;  // used by the disk's thread only, while that runs
   ThreadPool arithmetic_;
   ThreadPool disk_thread_{1};  // last members: their threads use all others
