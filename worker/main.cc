@@ -1,8 +1,6 @@
 // kumo-worker: computes partitions of a job on one device.
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,11 +13,8 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/file.h"
 #include "common/base/installation.h"
 #include "common/base/instruction_set.h"
-#include "common/base/json.h"
-#include "common/base/printable.h"
 #include "common/base/process/cpu_affinity.h"
 #include "common/base/process/exit_report.h"
 #include "common/base/process/logging.h"
@@ -27,28 +22,20 @@
 #include "common/base/process/process_start.h"
 #include "common/base/process/signals.h"
 #include "common/base/terminal.h"
-#include "common/base/text.h"
 #include "common/base/version.h"
-#include "common/checkpoint/continuation.h"
-#include "common/checkpoint/origin.h"
-#include "common/checkpoint/resume_point.h"
 #include "common/http/process_view.h"
 #include "common/job/job_identity.h"
 #include "common/job/process_need.h"
-#include "common/job/shard_map.h"
 #include "common/settings/command_line.h"
-#include "common/settings/experiment_text.h"
 #include "common/settings/installed_experiments.h"
 #include "common/settings/parser.h"
 #include "common/settings/worker_program.h"
 #include "models/devices/devices.h"
 #include "worker/inference/evaluation.h"
 #include "worker/inference/model_task.h"
-#include "worker/session/job_shape.h"
-#include "worker/training/initial_weights.h"
+#include "worker/job_check.h"
 #include "worker/training/job_memory.h"
 #include "worker/training/job_speed.h"
-#include "worker/training/opened_job.h"
 #include "worker/training/trainer.h"
 #include "worker/worker_service.h"
 
@@ -71,123 +58,10 @@ struct Arguments {
   ModelTask use;
 };
 
-constexpr int kIndent = 2;  // of tables below a line that begins with its subject
-
-// Prints the memory estimate of the job's processes, as two tables.
-void PrintMemory(const JobMemory& memory, int columns) {
-  for (const MemoryNeed* need : {&memory.worker, &memory.server}) {
-    std::printf("memory   %s\n", need->Head().c_str());
-    const std::string table = need->Table(columns > 0 ? columns - kIndent : 0);
-    std::fputs(Indented(table, kIndent).c_str(), stdout);
-  }
-}
-
-// Prints the machine-readable result for the launcher: one line of JSON. size: further fields.
-void PrintJson(const JobMemory& memory, JsonFields size) {
-  const auto fields = [](const MemoryNeed& need) {
-    return JsonFields().Add("bytes", need.bytes()).Add("most", need.Largest());
-  };
-  size.Add("worker", fields(memory.worker)).Add("server", fields(memory.server));
-  std::printf("%s\n", size.object().c_str());
-}
-
 Result<JobMemory> MemoryOf(const Arguments& arguments, const Experiment& experiment) {
   const size_t named = experiment.cluster.servers.size();
   return MemoryOfJob(
       experiment, arguments.servers > 0 ? arguments.servers : std::max(1, static_cast<int>(named)));
-}
-
-// Makes the trainer if memory suffices.
-Result<std::unique_ptr<Trainer>> MakeTrainer(const JobMemory& memory, const Experiment& experiment,
-                                             const Clock* clock) {
-  KUMO_RETURN_IF_ERROR(memory.CheckWorkerFits());
-  return Trainer::Make(experiment, clock);
-}
-
-// Prints the network and the data (`kumo check`). Returns the network's size for the launcher.
-Result<JsonFields> PrintCheck(const Trainer& trainer, const Experiment& experiment, int columns) {
-  const Datasets& data = trainer.datasets();
-  const ParameterLayout& layout = trainer.spec().layout;
-  KUMO_ASSIGN_OR_RETURN(const JobShape shape,
-                        JobShape::Make(experiment, trainer.spec(), /*servers=*/1));
-  int64_t parameters = 0;
-  int64_t frozen = 0;
-  for (const TensorSpec& tensor : layout.tensors()) {
-    if (tensor.segment == Segment::kStatistics) continue;
-    parameters += tensor.size();
-    if (!tensor.trained()) frozen += tensor.size();
-  }
-  std::printf("network  %s: %" PRId64 " parameters%s in %zu chunk%s\n",
-              experiment.network.file.c_str(), parameters,
-              frozen > 0 ? (", " + std::to_string(frozen) + " of them frozen,").c_str() : "",
-              shape.map.chunks().size(), shape.map.chunks().size() == 1 ? "" : "s");
-  std::printf("data     %s: %" PRId64 " training samples, %s\n", data.train->name().c_str(),
-              data.train->size(), HashOf(trainer.spec().train.hash).c_str());
-  std::printf("data     %s: %" PRId64 " validation samples, %s\n", data.validation->name().c_str(),
-              data.validation->size(), HashOf(trainer.spec().validation.hash).c_str());
-  const RoundPlan last = shape.plan.Round(shape.plan.rounds() - 1);
-  const ExchangeBytes bytes =
-      shape.policy.BytesOf(last, shape.map.chunks(), experiment.sync.partitions);
-  const Codec* const pull = shape.policy.PullCodec(last, Segment::kDecayed);
-  std::printf(
-      "traffic  %s: each partition pushes %s (%s), each worker pulls %s (%s)\n",
-      last.local_steps ? "a block" : "a minibatch",
-      HumanBytes(static_cast<uint64_t>(bytes.push)).c_str(),
-      WriteValue(last.full_precision ? CodecId::kFp32 : experiment.sync.push_codec).c_str(),
-      HumanBytes(static_cast<uint64_t>(bytes.pull)).c_str(),
-      shape.policy.Relays(last, Segment::kDecayed)
-          ? "contributions, relayed"
-          : WriteValue(pull == nullptr ? CodecId::kFp32 : experiment.sync.pull_codec).c_str());
-  std::string devices;
-  for (const std::string& device : ListDevices()) devices += (devices.empty() ? "" : ", ") + device;
-  std::printf("devices  %s\n", devices.c_str());
-  const Device& device = experiment.network.device;
-  std::string level;
-  if (const auto isa = LevelFor(experiment.network.instruction_set); device.is_cpu() && isa.ok()) {
-    level = ", " + std::string(NameOf(*isa));
-  }
-  std::printf("device   %s%s, %d thread%s\n", device.ToString().c_str(), level.c_str(),
-              experiment.network.threads, experiment.network.threads == 1 ? "" : "s");
-  std::printf("%s", trainer.net().Describe(columns).c_str());
-  std::printf("device   holds %s\n", trainer.DescribeMemory().c_str());
-  return JsonFields().Add("parameters", parameters).Add("chunks", shape.map.chunks().size());
-}
-
-// Prints the origin of the initial weights, if one is configured.
-Status CheckOrigin(const Trainer& trainer, const Experiment& experiment) {
-  if (experiment.network.initial_weights.empty()) return OkStatus();
-  Buffer<float> weights(trainer.spec().layout.size());
-  Result<checkpoint::Origin> origin =
-      TransferWeights(experiment, trainer.spec().layout, weights.span());
-  if (!origin.ok()) return origin.status().WithContext("network.initial_weights");
-  for (const std::string& note : origin->notes()) LOG(WARNING) << note;
-  origin->clear_notes();
-  for (const std::string& line : LinesOf(*origin)) std::printf("start    %s\n", line.c_str());
-  return OkStatus();
-}
-
-// Prints the checkpoint that server 0 would resume from, or why it could not.
-Status CheckStart(const Trainer& trainer, const Experiment& experiment) {
-  PosixFileSystem files;
-  KUMO_ASSIGN_OR_RETURN(const ResumePoint point, FindCheckpointToResume(files, experiment));
-  for (const std::string& skipped : point.skipped) {
-    std::printf("start    skips %s\n", skipped.c_str());
-  }
-  if (!point.manifest) {
-    std::printf("start    from the initial weights\n");
-    return CheckOrigin(trainer, experiment);
-  }
-  KUMO_RETURN_IF_ERROR(CheckSameNetworkAndData(*point.manifest, trainer.spec(), experiment));
-  std::printf("start    from checkpoint %s%s\n", point.manifest->name().c_str(),
-              point.finished ? ", the last one: the job is complete" : "");
-  for (const SettingChange& change : ChangesOfNetworkAndData(*point.manifest, trainer.spec())) {
-    std::printf("start    changed: %s\n", DescribeChange(change).c_str());
-  }
-  if (!point.continuation) return OkStatus();
-  for (const std::string& line : LinesOf(*point.continuation)) {
-    std::printf("start    changed: %s\n", line.c_str());
-  }
-  return OkStatus();
 }
 
 // view: the status page's data; may be null.
@@ -254,29 +128,16 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
     const int columns = arguments.columns > 0 ? arguments.columns : TerminalColumns(STDOUT_FILENO);
     KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
     for (const std::string& note : memory.notes) LOG(WARNING) << note;
-    if (arguments.memory && arguments.json) {
-      PrintJson(memory, JsonFields().Add("parameters", memory.parameters));
+    if (arguments.memory) {
+      PrintMemory(memory, columns, arguments.json);
+      return OkStatus();
     }
-    if (arguments.check || (arguments.memory && !arguments.json)) PrintMemory(memory, columns);
-    if (arguments.memory) return OkStatus();
-    KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
-                          MakeTrainer(memory, experiment, &clock));
-    KUMO_ASSIGN_OR_RETURN(const JsonFields size, PrintCheck(*trainer, experiment, columns));
-    KUMO_ASSIGN_OR_RETURN(const std::string shared, NoteOfSharedImages(trainer->datasets()));
-    if (!shared.empty()) LOG(WARNING) << shared;
-    KUMO_RETURN_IF_ERROR(CheckStart(*trainer, experiment));
-    if (arguments.json) PrintJson(memory, size);
-    return OkStatus();
+    return CheckJob(memory, experiment, columns, arguments.json, &clock);
   }
   // Only training reads them; a check is ended by them.
   StopSignals signals;
-  LogSettings log;
-  log.program = program;
-  log.directory = JoinPath(experiment.output.directory, "logs");
-  log.role = "worker";
-  // The worker "worker-3" logs to worker-3.<host>.log, not to worker-worker-3.<host>.log.
-  log.rank = arguments.name.starts_with("worker-") ? arguments.name.substr(7) : arguments.name;
-  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Logging> logging, Logging::Start(log));
+  KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<Logging> logging,
+                        Logging::Start(LogOfWorker(program, experiment, arguments.name)));
   // A program of worker.command may have become this one.
   RemoveIdleMark(ValueOf(VariablesOf(environ), kIdleMark));
   PinNearDevice(experiment.network.device);
@@ -285,7 +146,8 @@ Status Run(const Arguments& arguments, const Experiment& experiment, const char*
                         ShownProcess::Start(arguments.http, "--http", std::move(title)));
   KUMO_ASSIGN_OR_RETURN(const JobMemory memory, MemoryOf(arguments, experiment));
   for (const std::string& note : memory.notes) LOG(INFO) << note;
-  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, MakeTrainer(memory, experiment, &clock));
+  KUMO_RETURN_IF_ERROR(memory.CheckWorkerFits());
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Make(experiment, &clock));
   return Train(trainer.get(), experiment, arguments.name, &clock, &signals,
                shown ? shown->view() : nullptr);
 }

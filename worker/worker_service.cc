@@ -6,6 +6,7 @@
 
 #include <glog/logging.h>
 
+#include "common/base/file.h"
 #include "common/base/process/signals.h"
 #include "common/transport/key_files.h"
 
@@ -21,6 +22,17 @@ constexpr TimeUs kShortestWait = 50;
 constexpr int64_t kComputeShutdownMs = 60'000;
 
 }  // namespace
+
+LogSettings LogOfWorker(const std::string& program, const Experiment& experiment,
+                        const std::string& name) {
+  LogSettings log;
+  log.program = program;
+  log.directory = JoinPath(experiment.output.directory, "logs");
+  log.role = "worker";
+  // The worker "worker-3" logs to worker-3.<host>.log, not to worker-worker-3.<host>.log.
+  log.rank = name.starts_with("worker-") ? name.substr(7) : name;
+  return log;
+}
 
 Result<std::unique_ptr<WorkerService>> WorkerService::Make(const SessionSettings& settings,
                                                            const Clock* clock,

@@ -12,13 +12,15 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
+#include <string>
 
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
+#include "common/base/process/logging.h"
 #include "common/base/process/signals.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
+#include "common/settings/experiment.h"
 #include "common/telemetry/wait_notice.h"
 #include "common/trace/trace_agent.h"
 #include "common/trace/tracer.h"
@@ -30,6 +32,10 @@
 #include "worker/worker_monitor.h"
 
 namespace kumo {
+
+// The log of a worker with this name.
+LogSettings LogOfWorker(const std::string& program, const Experiment& experiment,
+                        const std::string& name);
 
 class WorkerService {
  public:

@@ -171,12 +171,8 @@ Result<std::unique_ptr<LibraryWorker>> LibraryWorker::Open(const LibraryWorkerSe
   // A program that logs through glog itself keeps its own log.
   std::unique_ptr<Logging> logging;
   if (!google::IsGoogleLoggingInitialized()) {
-    LogSettings log;
-    log.program = "kumo_worker";
-    log.directory = JoinPath(experiment.output.directory, "logs");
-    log.role = "worker";
-    log.rank = session.name.starts_with("worker-") ? session.name.substr(7) : session.name;
-    KUMO_ASSIGN_OR_RETURN(logging, Logging::Start(log));
+    KUMO_ASSIGN_OR_RETURN(logging,
+                          Logging::Start(LogOfWorker("kumo_worker", experiment, session.name)));
   }
   Buffer<float> initial = InitialOf(spec.layout, model);
   std::unique_ptr<LibraryWorker> worker(
