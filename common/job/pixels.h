@@ -8,10 +8,11 @@
 // standard deviation d of each channel, (scale * pixel - m) / d, become mean = m / scale and
 // scale(c) = scale / d, each rounded once.
 //
-// A value.
+// A value and a pure function.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace kumo {
@@ -23,5 +24,10 @@ struct PixelFormula {
 
   float scale_of(int64_t channel) const { return scales.empty() ? scale : scales[channel]; }
 };
+
+// numbers = the formula of pixels: pictures of `channels` x `plane`, one after the other. Requires
+// a formula of their size.
+void ScalePictures(const PixelFormula& formula, int64_t channels, int64_t plane,
+                   std::span<const uint8_t> pixels, float* numbers);
 
 }  // namespace kumo

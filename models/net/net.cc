@@ -105,23 +105,6 @@ bool TakesPicture(const Target& target, const Field& found) {
          found.kind != FieldKind::kMask;
 }
 
-// The bytes of a minibatch's pictures by their formula.
-void ScalePictures(const PixelFormula& formula, const Field& field, std::span<const uint8_t> pixels,
-                   std::vector<float>* numbers) {
-  const Shape shape(field.extents);
-  const int64_t plane = shape.size() / shape.channels();
-  numbers->resize(pixels.size());
-  for (int64_t first = 0; first < std::ssize(pixels); first += plane) {
-    const int64_t channel = first / plane % shape.channels();
-    const float scale = formula.scale_of(channel);
-    const float* const mean = formula.mean.empty() ? nullptr : &formula.mean[channel * plane];
-    for (int64_t i = 0; i < plane; ++i) {
-      const auto pixel = static_cast<float>(pixels[first + i]);
-      (*numbers)[first + i] = scale * (mean == nullptr ? pixel : pixel - mean[i]);
-    }
-  }
-}
-
 // Whether a field of the samples is one of classes for such a target: integers, bytes or shares.
 bool FitsClasses(const Target& target, const Field& wanted, const Field& found) {
   if (target.classes == 0) return false;
@@ -337,7 +320,9 @@ Result<std::span<const std::byte>> Net::CheckedField(const SampleBatch& batch, s
   if (field.type == NumberType::kUint8) {
     const std::span numbers(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
     if (TakesPicture(*target, field)) {
-      ScalePictures(formulas_[t], field, numbers, &scaled_[t]);
+      const Shape shape(field.extents);
+      scaled_[t].resize(numbers.size());
+      ScalePictures(formulas_[t], shape.channels(), shape.plane(), numbers, scaled_[t].data());
       bytes = std::as_bytes(std::span(scaled_[t]));
     } else {
       widened_[t].assign(numbers.begin(), numbers.end());

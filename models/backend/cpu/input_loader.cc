@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <span>
 #include <utility>
 
 #include <glog/logging.h>
@@ -13,18 +13,6 @@
 
 namespace kumo::cpu {
 namespace {
-
-// The two loops are kept apart and plain so that the compiler turns them into vector instructions
-// (CMakeLists.txt asks for -O3); each operation rounds once, so every instruction set gives the
-// same bits.
-void ScalePixels(const uint8_t* __restrict pixels, int64_t count, float scale,
-                 float* __restrict out) {
-  for (int64_t i = 0; i < count; ++i) out[i] = scale * static_cast<float>(pixels[i]);
-}
-void ScaleDifferences(const uint8_t* __restrict pixels, const float* __restrict mean, int64_t count,
-                      float scale, float* __restrict out) {
-  for (int64_t i = 0; i < count; ++i) out[i] = scale * (static_cast<float>(pixels[i]) - mean[i]);
-}
 
 class Loader final : public InputLoader {
  public:
@@ -67,26 +55,9 @@ class Loader final : public InputLoader {
   void LoadPixels(const InputField& field, int batch, const uint8_t* pixels, void* to) {
     if (scaled_.empty()) return;  // there was no memory, which the device says
     const int64_t size = field.shape.size();
-    const PixelFormula& formula = field.pixels;
-    if (formula.mean.empty() && formula.scales.empty()) {
-      ScalePixels(pixels, batch * size, formula.scale, scaled_.data());
-    } else {
-      const int64_t plane = size / field.shape.channels();
-      for (int64_t i = 0; i < batch * field.shape.channels(); ++i) {
-        LoadPlane(formula, i % field.shape.channels(), plane, pixels + i * plane,
-                  scaled_.data() + i * plane);
-      }
-    }
+    ScalePictures(field.pixels, field.shape.channels(), field.shape.plane(),
+                  std::span(pixels, static_cast<size_t>(batch * size)), scaled_.data());
     Transpose(field, batch, scaled_.data(), to);
-  }
-  static void LoadPlane(const PixelFormula& formula, int64_t channel, int64_t plane,
-                        const uint8_t* pixels, float* to) {
-    const float scale = formula.scale_of(channel);
-    if (formula.mean.empty()) {
-      ScalePixels(pixels, plane, scale, to);
-    } else {
-      ScaleDifferences(pixels, formula.mean.data() + channel * plane, plane, scale, to);
-    }
   }
   void Transpose(const InputField& field, int batch, const float* from, void* to) {
     engine_.elementwise.transpose(from, batch, field.shape.size(), engine_.Lanes(batch),
