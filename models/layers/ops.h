@@ -21,18 +21,17 @@
 
 #include "models/layers/kind_list.h"
 #include "models/ops/activation/spec.h"
-#include "models/ops/add/spec.h"
 #include "models/ops/attention/spec.h"
 #include "models/ops/batch_normalisation/spec.h"
 #include "models/ops/concat/spec.h"
 #include "models/ops/convolution/spec.h"
 #include "models/ops/dropout/spec.h"
+#include "models/ops/elementwise/spec.h"
 #include "models/ops/embedding/spec.h"
 #include "models/ops/flatten/spec.h"
 #include "models/ops/fully_connected/spec.h"
 #include "models/ops/group_normalisation/spec.h"
 #include "models/ops/l2_normalisation/spec.h"
-#include "models/ops/multiply/spec.h"
 #include "models/ops/pooling/spec.h"
 #include "models/ops/position_normalisation/spec.h"
 #include "models/ops/positional_embedding/spec.h"
@@ -57,8 +56,7 @@
   X(Attention)             \
   X(Flatten)               \
   X(Rearrange)             \
-  X(Add)                   \
-  X(Multiply)              \
+  X(Elementwise)           \
   X(Concat)
 
 namespace kumo {

@@ -122,7 +122,8 @@ Status Execution::MakeSteps(const StepPlan& plan) {
       continue;
     }
     if (instruction.kind == Instruction::Kind::kSum) {
-      KUMO_ASSIGN_OR_RETURN(auto sum, backend_->MakeOp(AddSpec{instruction.shape}, max_batch_));
+      KUMO_ASSIGN_OR_RETURN(auto sum,
+                            backend_->MakeOp(ElementwiseSpec{instruction.shape}, max_batch_));
       step.op = sum.get();
       step.name = &graph_.name;
       sums_.push_back(std::move(sum));

@@ -28,7 +28,7 @@ TEST(PaddingTest, LanesAreTheFewestThatHoldTheSamples) {
 }
 
 TEST(PaddingTest, ANetHasWhatTheMostDemandingOfItsOpsNeeds) {
-  const AddSpec add{{3, 5}};
+  const ElementwiseSpec add{{3, 5}};
   const PoolingSpec pooling;
   const GroupNormalisationSpec groups{{2}};
   EXPECT_EQ(LanesWith({}, 3), 3);
@@ -52,7 +52,7 @@ TEST(PaddingTest, ALayoutStaysOnceArraysHaveIt) {
   const auto backend = MakeCpuBackend(1);
   ASSERT_TRUE(backend->MakeOp(PoolingSpec(), 8).ok());
   const int64_t bytes = backend->ActivationBytes({1}, 3);
-  ASSERT_TRUE(backend->MakeOp(AddSpec{{1}}, 8).ok());
+  ASSERT_TRUE(backend->MakeOp(ElementwiseSpec{{1}}, 8).ok());
   EXPECT_EQ(backend->ActivationBytes({1}, 3), bytes);
   EXPECT_DEATH((void)backend->MakeOp(GroupNormalisationSpec{{2}}, 8),
                "an op wants another layout than arrays have");
