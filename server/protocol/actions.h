@@ -24,7 +24,7 @@
 
 namespace kumo {
 
-struct ChunkWork;  // server/shard/chunk_work.h
+struct ChunkWork;  // chunk_work.h
 
 // Interval between two ticks of a server's state machines while they have something to do.
 inline constexpr TimeUs kServerTick = 100 * kMillisecond;

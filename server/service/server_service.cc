@@ -14,8 +14,8 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/trace/trace_agent.h"
 #include "common/transport/key_files.h"
+#include "server/protocol/chunk_work.h"
 #include "server/service/trace_relay.h"
-#include "server/shard/chunk_work.h"
 
 namespace kumo {
 namespace {

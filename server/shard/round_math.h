@@ -21,9 +21,9 @@
 #include "common/optimiser/schedule.h"
 #include "common/settings/experiment.h"
 #include "common/transport/message.h"
+#include "server/protocol/chunk_work.h"
 #include "server/protocol/version.h"
 #include "server/rules/rule.h"
-#include "server/shard/chunk_work.h"
 
 namespace kumo {
 

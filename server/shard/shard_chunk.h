@@ -38,9 +38,9 @@
 #include "common/job/shard_map.h"
 #include "common/transport/message.h"
 #include "server/protocol/actions.h"
+#include "server/protocol/chunk_work.h"
 #include "server/protocol/directive.h"
 #include "server/protocol/version.h"
-#include "server/shard/chunk_work.h"
 #include "server/shard/round_math.h"
 
 namespace kumo {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Includes of the sources, compared with "Allowed includes" in docs/architecture.md: each room may
-include itself and the rooms that its line names, and no others. Inside a top folder a line names each room; a
-top folder stands for all its rooms elsewhere. A room with a * is the files that fit, in the rooms' folders. Each
-arrow is used, and the rooms of common/, data/, models/, server/ and worker/ include each other without a cycle. And the name of each header's class is unique: if
-two rooms that may not include each other have classes of one name, a test that links both rooms gets the
-wrong destructor, and no compiler reports an error. Prints FILE:LINE: ... for each violation, and
-exits with 1 if there are any.
+include itself and the rooms that its line names, and no others. A class may be declared where its header may be
+included. Inside a top folder a line names each room; elsewhere a top folder stands for all its rooms. A room with a
+* is the files that fit. Each arrow is used, and the rooms of common/, data/, models/, server/ and worker/ include
+each other without a cycle. And the name of each header's class is unique: if two rooms that may not include each
+other have classes of one name, a test that links both rooms gets the wrong destructor, and no compiler reports an
+error. Prints FILE:LINE: ... for each violation, and exits with 1 if there are any.
 
   tests/docs/includes_test.py
 """
@@ -20,6 +20,7 @@ WITHOUT_CYCLES = ("common", "data", "models", "server", "worker")
 ARROW = re.compile(r"^(\S+) -> (\S+(?:, \S+)*)$", re.MULTILINE)
 INCLUDE = re.compile(r'^#include "([^"]+)"')
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
+DECLARED = re.compile(r"^(?:class|struct|enum class) (\w+)(?: : \w+)?;")
 CLASS = re.compile(r"^(?:class|struct|enum class) (\w+)(?: final)?(?: : [^;]*)?\s*\{")
 
 
@@ -66,13 +67,13 @@ def cycle(allowed):
     return []
 
 
-def classes(source):
-    """(line, name with its namespace) of each class that a header defines outside of others."""
+def classes(source, form=CLASS):
+    """(line, name with its namespace) of each class that a header defines, or declares, outside of others."""
     namespace = ""
     for number, line in enumerate(source.read_text().splitlines(), 1):
         if found := NAMESPACE.match(line):
             namespace = found[1]
-        elif found := CLASS.match(line):
+        elif found := form.match(line):
             yield number, f"{namespace}::{found[1]}"
 
 
@@ -89,6 +90,7 @@ def main():
     used = set()
     checked = 0
     named = {}
+    declared = []
     for folder in sorted({room.split("/")[0] for room in rooms}):
         for source in sorted(path for path in (ROOT / folder).rglob("*.*")
                              if path.suffix in (".h", ".cc", ".cu", ".cuh")):
@@ -99,6 +101,7 @@ def main():
                     wrong.append(f"{name}:{number}: {a_class} is the name of another class, in "
                                  f"{named[a_class]}")
                 named[a_class] = name
+            declared += [(name, number, a_class) for number, a_class in classes(source, DECLARED)]
             for number, line in enumerate(source.read_text().splitlines(), 1):
                 include = INCLUDE.match(line)
                 if not include:
@@ -114,6 +117,11 @@ def main():
                 if arrow is None:
                     wrong.append(f"{name}:{number}: {room} may not include {include[1]}")
                 used.add(arrow)
+    for name, number, a_class in declared:
+        room, owner = room_of(name, rooms), named.get(a_class, name)
+        target = room_of(owner, rooms)
+        if target != room and not any(names(named_room, room, target) for named_room in allowed.get(room, ())):
+            wrong.append(f"{name}:{number}: {room} may not declare {a_class} of {owner}")
     wrong += [f"docs/architecture.md: no source uses the arrow {room} -> {target}; remove it"
               for room in sorted(allowed) for target in sorted(allowed[room])
               if (room, target) not in used]

@@ -12,7 +12,7 @@
 #include "common/job/shard_map.h"
 #include "proto/checkpoint.pb.h"
 #include "server/protocol/actions.h"
-#include "server/shard/chunk_work.h"
+#include "server/protocol/chunk_work.h"
 
 namespace kumo::sim {
 

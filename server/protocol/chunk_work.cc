@@ -1,4 +1,4 @@
-#include "server/shard/chunk_work.h"
+#include "server/protocol/chunk_work.h"
 
 #include <algorithm>
 #include <memory>
