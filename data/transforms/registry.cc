@@ -37,8 +37,6 @@ constexpr std::array kKinds = {
 
 }  // namespace
 
-std::span<const TransformKind> TransformKinds() { return kKinds; }
-
 Rng StreamOf(const SampleKey& key, TransformStream stream) {
   return {key.seed, RngPurpose::kAugment, static_cast<uint64_t>(key.epoch),
           static_cast<uint64_t>(key.sample), static_cast<uint64_t>(stream)};

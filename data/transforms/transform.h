@@ -103,9 +103,6 @@ struct TransformKind {
   Result<std::unique_ptr<const Transform>> (*make)(const TransformRequest& request);
 };
 
-// In the order of application.
-std::span<const TransformKind> TransformKinds();
-
 // Makes all transforms that the settings request. FailedPrecondition also if the samples have an
 // unsupported element type, or pictures of several sizes.
 Result<Transforms> MakeTransforms(TransformRequest request);

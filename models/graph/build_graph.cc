@@ -467,7 +467,9 @@ class GraphBuilder {
       graph_.outputs.push_back({name, found->second});
       read_.insert(found->second);
     }
-    if (graph_.outputs.empty()) graph_.outputs.push_back({"scores", graph_.loss().inputs[0]});
+    if (graph_.outputs.empty()) {
+      graph_.outputs.push_back({"scores", graph_.loss().inputs[0], /*implied=*/true});
+    }
     return OkStatus();
   }
 

@@ -64,6 +64,7 @@ struct LossNode {
 struct Output {
   std::string name;  // of the layer whose output it is
   int value = 0;
+  bool implied = false;  // the file names no outputs: these are the scores
 };
 
 struct Graph {

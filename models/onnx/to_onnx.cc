@@ -144,8 +144,7 @@ Result<onnx::ModelProto> ToOnnx(const Graph& graph, std::span<const std::vector<
   CHECK(!options.detections || graph.detector() != nullptr) << graph.name << " is no detector";
   if (graph.detector() != nullptr) AddDetections(graph, values, options.detections, &builder, &to);
   for (const Output& output : graph.outputs) {
-    // The scores that stand for outputs without names.
-    if (graph.detector() != nullptr && output.name == "scores") continue;
+    if (graph.detector() != nullptr && output.implied) continue;  // it has detections
     builder.Begin(output.name);
     // Classes of a sample, or of each of its positions, without extents of 1 behind them.
     std::vector<int64_t> extents = graph.values[output.value].shape.extents();

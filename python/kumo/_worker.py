@@ -222,8 +222,8 @@ class Worker:
                  train_samples: int, validation_samples: int = 0,
                  metrics: Sequence[str | Metric] = ("loss",), settings: Sequence[str] = (),
                  name: str | None = None, seed: bool = True):
-        self._handle = ctypes.c_void_p()  # null when closed
-        self._closed = ctypes.c_void_p()  # what it was
+        self._handle = ctypes.c_void_p()  # valid when closed, too
+        self._is_open = False
         self._pid = os.getpid()
         _check_importing()
         if os.environ.get("KUMO_WORKER_NAME"):
@@ -253,6 +253,7 @@ class Worker:
                 metrics_count=len(declared), train_samples=_whole("train_samples", train_samples),
                 validation_samples=_whole("validation_samples", validation_samples))
             c.check(c.library.kumo_worker_open(ctypes.byref(options), ctypes.byref(self._handle)))
+            self._is_open = True
             atexit.register(self.close)
             _open[:] = [self]
             if os.environ.get("KUMO_WORKER_NAME"):
@@ -320,7 +321,7 @@ class Worker:
         Raises KumoError if the worker is refused, the job fails or stops, or the servers are gone.
         """
         self._check_process()
-        if not self._handle:
+        if not self._is_open:
             raise KumoError("the worker is closed: use it inside its with statement")
         if self._validates and evaluate is None:
             raise KumoError("validation_samples is not 0: call blocks(evaluate) with a function that "
@@ -345,7 +346,7 @@ class Worker:
         """Asks to leave the job without loss. Go on with the loop, which then ends soon, or raises a
         KumoError if the partitions are not handed over within checkpoint.grace_s seconds."""
         self._check_process()
-        if not self._handle:
+        if not self._is_open:
             raise KumoError("the worker is closed")
         c.check(c.library.kumo_worker_leave(self._handle))
 
@@ -353,10 +354,9 @@ class Worker:
         """Ends the worker; a block in progress is given back to the other workers."""
         if self in _open:
             _open.remove(self)
-        if self._handle:
-            self._closed, self._handle = self._handle, ctypes.c_void_p()
+        self._is_open = False
         try:
-            c.library.kumo_worker_close(self._closed)  # waits, if another thread is closing it
+            c.library.kumo_worker_close(self._handle)  # waits, if another thread is closing it
             atexit.unregister(self.close)
         finally:
             self._model.release()
@@ -368,7 +368,7 @@ class Worker:
         if value is not None and not (isinstance(value, SystemExit) and not value.code):
             self._close_after(value)
             return
-        if not self._handle or self._ended:
+        if not self._is_open or self._ended:
             self.close()
             return
         reason = (f"{self._place()}the loop over blocks() was left before the job is complete; to leave "
@@ -391,7 +391,7 @@ class Worker:
         self._give_back(reason, c.FAILED_PRECONDITION if misuse else c.UNAVAILABLE)
 
     def _give_back(self, reason: str, status: int) -> None:
-        if self._handle and self._current is not None:
+        if self._is_open and self._current is not None:
             c.library.kumo_worker_fail(self._handle, status, reason.encode(errors="replace"))
         self.close()
 
@@ -415,7 +415,7 @@ class Worker:
         self._check_open(status)
 
     def _check_open(self, status: int) -> None:
-        if status != c.OK and not self._handle:
+        if status != c.OK and not self._is_open:
             raise KumoError("the worker was closed while its loop over blocks() was in progress; call leave(), and "
                             "close the worker after the loop has ended: join its thread, if it has one of its own")
         c.check(status)
