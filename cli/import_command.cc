@@ -43,14 +43,7 @@ CommandLine MakeCommandLine(ImportArguments* args) {
   line.AddOption("bin-dir", "DIR", Allowed(), "Folder of kumo-worker", &args->binary_directory,
                  "the folder of kumo");
   line.AddNote(
-      "Understood: Conv, ConvTranspose, Gemm, MatMul; BatchNormalization, GroupNormalization,\n"
-      "InstanceNormalization, LayerNormalization; Relu, LeakyRelu, Gelu, Sigmoid, Tanh; MaxPool,\n"
-      "AveragePool, GlobalAveragePool, ReduceMean; Resize, Upsample, DepthToSpace, SpaceToDepth;\n"
-      "Add, Sum, Mul, Concat; Gather, Dropout; Reshape, Flatten, Transpose, Squeeze, Unsqueeze,\n"
-      "Slice, Split, "
-      "Expand, Pad by 0; Softmax and LogSoftmax at the end; Constant, Identity, Cast, Shape; and\n"
-      "what exporters write as several nodes: GELU, SiLU, layer, group and L2 normalisation,\n"
-      "embeddings, attention.\n\n"
+      "Ops that are understood: docs/export.md#import-a-network-onnx\n\n"
       "PyTorch merges batch normalisations into convolutions unless it exports with "
       "do_constant_folding=False\nand training=torch.onnx.TrainingMode.PRESERVE.");
   line.AddNote(

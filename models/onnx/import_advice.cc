@@ -42,7 +42,7 @@ std::string AdviceFor(const std::string& op, const std::vector<OnnxOperand>& ope
   for (const Advice& one : kAdvice) {
     if (op == one.op) return one.advice;
   }
-  return "replace it in the model by ops of `kumo import --help`, and export again";
+  return "replace it in the model by ops of docs/export.md#import-a-network-onnx, and export again";
 }
 
 }  // namespace kumo

@@ -12,7 +12,6 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/settings/option_pages.h"
 #include "common/settings/settings_json.h"
-#include "models/onnx/from_onnx.h"
 #include "tests/cli/kumo_runner.h"
 #include "tests/common/job/loss_and_accuracy.h"
 
@@ -200,8 +199,6 @@ TEST_F(CommandsTest, ImportNamesTheFilesAfterTheModelAndTheOpsThatItReads) {
     EXPECT_EQ(refused.code, 78) << refused.err;
     EXPECT_THAT(refused.err, HasSubstr("are one file; name another file with"));
   }
-  const std::string help = Run({"import", "--help"}).out;
-  for (const std::string& op : ImportedOps()) EXPECT_THAT(help, HasSubstr(op));
 }
 
 TEST_F(CommandsTest, ExportPredictAndDetectNameTheWorkerACheckpointOfAnExperimentOrAFolder) {

@@ -3,6 +3,7 @@
 #include "models/onnx/from_onnx.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +13,8 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -250,6 +253,19 @@ TEST(FromOnnx, ANodeWithoutACounterpartIsNamedWithItsOpShapeAndRemedy) {
 }
 
 // An optional input that is computed counts, and one of the empty name is left out.
+TEST(FromOnnx, ThePageOfImportsNamesEveryOpThatIsRead) {
+  std::ifstream file(KUMO_EXPORT_PAGE);
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const size_t begin = page.find("## Import a network: ONNX");
+  ASSERT_NE(begin, page.npos);
+  std::string section = page.substr(begin, page.find("\n## ", begin) - begin);
+  std::ranges::replace_if(
+      section, [](unsigned char c) { return std::isalnum(c) == 0; }, ' ');
+  std::istringstream text(section);
+  const std::set<std::string> words{std::istream_iterator<std::string>(text), {}};
+  for (const std::string& op : ImportedOps()) EXPECT_TRUE(words.contains(op)) << op;
+}
+
 TEST(FromOnnx, OptionalInputsThatAreComputedAreNotDropped) {
   const auto model = [](const std::string& node) {
     return ModelOf(R"(

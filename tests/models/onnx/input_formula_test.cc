@@ -23,7 +23,7 @@ TEST(InputFormula, ItsTextIsTheNormalisationOfTheInput) {
 // The same op has a layer between arrays, and none with a constant.
 TEST(ImportAdvice, IsOfTheOpAndOfItsOperands) {
   EXPECT_THAT(AdviceFor("PRelu"), HasSubstr("LeakyReLU"));
-  EXPECT_THAT(AdviceFor("NoSuchOp"), HasSubstr("kumo import --help"));
+  EXPECT_THAT(AdviceFor("NoSuchOp"), HasSubstr("docs/export.md"));
   OnnxOperand constant;
   constant.constant = OnnxConstant::OfIntegers({1}, {3});
   EXPECT_TRUE(IsLinear("Mul"));
