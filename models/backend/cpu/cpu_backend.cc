@@ -209,7 +209,7 @@ class CpuBackend final : public Backend {
   };
 
   HostMemory host_;
-  cpu::Engine engine_;
+  cpu::CpuEngine engine_;
   ContributionEncoder encoder_;
   std::map<int, Marked> marked_;
   mutable bool is_laid_out_ = false;  // arrays have been sized

@@ -16,7 +16,8 @@ namespace {
 
 class Loader final : public InputLoader {
  public:
-  Loader(DeviceQueue& memory, const Engine& engine, std::vector<InputField> fields, int max_batch)
+  Loader(DeviceQueue& memory, const CpuEngine& engine, std::vector<InputField> fields,
+         int max_batch)
       : memory_(memory), engine_(engine), fields_(std::move(fields)) {
     int64_t numbers = 0;
     for (const InputField& field : fields_) {
@@ -65,14 +66,14 @@ class Loader final : public InputLoader {
   }
 
   DeviceQueue& memory_;
-  const Engine& engine_;
+  const CpuEngine& engine_;
   const std::vector<InputField> fields_;
   DeviceArray<float> scaled_;  // a minibatch's pixels by their formula, sample by sample
 };
 
 }  // namespace
 
-std::unique_ptr<InputLoader> MakeInputLoader(DeviceQueue& memory, const Engine& engine,
+std::unique_ptr<InputLoader> MakeInputLoader(DeviceQueue& memory, const CpuEngine& engine,
                                              std::vector<InputField> fields, int max_batch) {
   return std::make_unique<Loader>(memory, engine, std::move(fields), max_batch);
 }

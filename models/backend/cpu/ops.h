@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "models/backend/cpu/engine.h"
+#include "models/backend/cpu/cpu_engine.h"
 #include "models/backend/cpu/layout.h"
 #include "models/backend/op.h"
 
@@ -12,7 +12,7 @@ namespace kumo::cpu {
 
 // The op of a spec for minibatches of up to max_batch samples. InvalidArgument if the CPU has none.
 #define KUMO_DECLARE_OP(Name) \
-  Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const Name##Spec& spec, int max_batch);
+  Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const Name##Spec& spec, int max_batch);
 KUMO_OPS(KUMO_DECLARE_OP)
 #undef KUMO_DECLARE_OP
 
@@ -27,7 +27,7 @@ KUMO_OPS(KUMO_DECLARE_PADDING)
 bool FusesPooling(const ConvolutionSpec& spec);
 
 #define KUMO_DECLARE_LOSS(Name) \
-  std::unique_ptr<LossOp> MakeLoss(Engine& engine, const Name##Spec& spec, int max_batch);
+  std::unique_ptr<LossOp> MakeLoss(CpuEngine& engine, const Name##Spec& spec, int max_batch);
 KUMO_LOSSES(KUMO_DECLARE_LOSS)
 #undef KUMO_DECLARE_LOSS
 

@@ -17,17 +17,17 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/cuda_engine.h"
 #include "models/backend/cuda/kernels.h"
 #include "models/backend/cuda/pinned_pool.h"
-#include "models/backend/cuda/staging.h"
+#include "models/backend/cuda/pinned_staging.h"
 #include "models/backend/gradient_codec.h"
 
 namespace kumo::cuda {
 
 class Coder {
  public:
-  Coder(Engine& engine, PinnedPool& pool, Staging& staging)
+  Coder(CudaEngine& engine, PinnedPool& pool, PinnedStaging& staging)
       : engine_(engine), pool_(pool), staging_(staging) {}
   ~Coder();
 
@@ -93,9 +93,9 @@ class Coder {
   void Queue(const Part& part, cudaStream_t stream);
   void Deliver(const Part& part);
 
-  Engine& engine_;
+  CudaEngine& engine_;
   PinnedPool& pool_;
-  Staging& staging_;
+  PinnedStaging& staging_;
   Stream stream_;  // of what is coded beside a step
   Memory in_order_;
   std::map<int, Memory> at_mark_;

@@ -6,17 +6,17 @@
 #include <vector>
 
 #include "models/backend/cuda/coder.h"
-#include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/cuda_engine.h"
 #include "models/backend/cuda/input_loader.h"
 #include "models/backend/cuda/matrix_product.h"
 #include "models/backend/cuda/ops.h"
 #include "models/backend/cuda/pinned_pool.h"
-#include "models/backend/cuda/staging.h"
+#include "models/backend/cuda/pinned_staging.h"
 
 namespace kumo {
 namespace {
 
-using cuda::Engine;
+using cuda::CudaEngine;
 using cuda::Handle;
 
 using Graph = Handle<cudaGraph_t, cudaGraphDestroy>;
@@ -24,7 +24,7 @@ using GraphExec = Handle<cudaGraphExec_t, cudaGraphExecDestroy>;
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(std::unique_ptr<Engine> engine)
+  explicit CudaBackend(std::unique_ptr<CudaEngine> engine)
       : engine_(std::move(engine)),
         staging_(*engine_, pool_),
         inputs_(*engine_, pool_),
@@ -217,9 +217,9 @@ class CudaBackend final : public Backend {
   void Queue(const StepKey& key, const std::function<void()>& work);
   void Record(const std::function<void()>& work, GraphExec* graph);
 
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<CudaEngine> engine_;
   cuda::PinnedPool pool_;
-  cuda::Staging staging_;
+  cuda::PinnedStaging staging_;
   cuda::InputBuffers inputs_;
   cuda::Coder coder_;
   cuda::OptimiserStep optimiser_ = nullptr;  // of the steps from now on
@@ -269,7 +269,7 @@ void CudaBackend::Record(const std::function<void()>& work, GraphExec* graph) {
 }  // namespace
 
 Result<std::unique_ptr<Backend>> MakeCudaBackend(const CudaOptions& options) {
-  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, Engine::Make(options));
+  KUMO_ASSIGN_OR_RETURN(std::unique_ptr<CudaEngine> engine, CudaEngine::Make(options));
   return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(std::move(engine)));
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 class Loader final : public InputLoader {
  public:
-  Loader(Engine& engine, Staging& staging, InputBuffers& inputs, std::vector<InputField> fields)
+  Loader(CudaEngine& engine, PinnedStaging& staging, InputBuffers& inputs,
+         std::vector<InputField> fields)
       : engine_(engine), inputs_(inputs), fields_(std::move(fields)), parts_(fields_.size()) {
     for (const InputField& field : fields_) {
       const std::vector<float>& mean = field.pixels.mean;
@@ -47,7 +48,7 @@ class Loader final : public InputLoader {
   }
 
  private:
-  static void Keep(Engine& engine, Staging& staging, const std::vector<float>& numbers,
+  static void Keep(CudaEngine& engine, PinnedStaging& staging, const std::vector<float>& numbers,
                    const char* what, std::vector<DeviceArray<float>>* arrays) {
     arrays->emplace_back(engine, std::ssize(numbers), what);
     staging.Write(numbers.data(), numbers.size() * sizeof(float), arrays->back().data());
@@ -74,7 +75,7 @@ class Loader final : public InputLoader {
                                  engine_.HostOrder(field.shape, batch), engine_.precision(), to));
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
   InputBuffers& inputs_;
   const std::vector<InputField> fields_;
   std::vector<DeviceArray<float>> means_;  // by field
@@ -84,8 +85,8 @@ class Loader final : public InputLoader {
 
 }  // namespace
 
-std::unique_ptr<InputLoader> MakeInputLoader(Engine& engine, Staging& staging, InputBuffers& inputs,
-                                             std::vector<InputField> fields) {
+std::unique_ptr<InputLoader> MakeInputLoader(CudaEngine& engine, PinnedStaging& staging,
+                                             InputBuffers& inputs, std::vector<InputField> fields) {
   return std::make_unique<Loader>(engine, staging, inputs, std::move(fields));
 }
 

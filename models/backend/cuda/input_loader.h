@@ -5,13 +5,13 @@
 #include <memory>
 #include <vector>
 
-#include "models/backend/cuda/engine.h"
-#include "models/backend/cuda/staging.h"
+#include "models/backend/cuda/cuda_engine.h"
+#include "models/backend/cuda/pinned_staging.h"
 #include "models/backend/input_loader.h"
 
 namespace kumo::cuda {
 
-std::unique_ptr<InputLoader> MakeInputLoader(Engine& engine, Staging& staging, InputBuffers& inputs,
-                                             std::vector<InputField> fields);
+std::unique_ptr<InputLoader> MakeInputLoader(CudaEngine& engine, PinnedStaging& staging,
+                                             InputBuffers& inputs, std::vector<InputField> fields);
 
 }  // namespace kumo::cuda

@@ -20,7 +20,8 @@ uint32_t Alignment(const void* pointer) {
 
 }  // namespace
 
-MatrixProduct::MatrixProduct(Engine& engine, const ProductShape& shape, const ProductArrays& arrays)
+MatrixProduct::MatrixProduct(CudaEngine& engine, const ProductShape& shape,
+                             const ProductArrays& arrays)
     : what_("a product of " + std::to_string(shape.rows) + "x" + std::to_string(shape.depth) +
             " and " + std::to_string(shape.depth) + "x" + std::to_string(shape.columns)) {
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
@@ -81,13 +82,13 @@ bool MatrixProduct::TakesBias(const ProductShape& shape, const void* bias) {
   return bias != nullptr && Alignment(bias) >= 16 && shape.rows > 1 && shape.columns > 1;
 }
 
-void MatrixProduct::SetBias(Engine& engine, const void* bias) const {
+void MatrixProduct::SetBias(CudaEngine& engine, const void* bias) const {
   if (bias == nullptr) return;
   KUMO_CUDA(engine, cublasLtMatmulDescSetAttribute(
                         operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)));
 }
 
-void MatrixProduct::Run(Engine& engine, const ProductArrays& arrays) {
+void MatrixProduct::Run(CudaEngine& engine, const ProductArrays& arrays) {
   if (algorithms_.empty()) {
     engine.Remember(FailedPrecondition("cuBLAS has no algorithm for " + what_));
     return;

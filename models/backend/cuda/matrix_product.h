@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/cuda_engine.h"
 #include "models/backend/cuda/handle.h"
 
 namespace kumo::cuda {
@@ -37,7 +37,7 @@ class MatrixProduct {
   MatrixProduct() = default;
   // `arrays` are those that Run will be given, or aligned as well: the algorithm is chosen for
   // their alignment.
-  MatrixProduct(Engine& engine, const ProductShape& shape, const ProductArrays& arrays);
+  MatrixProduct(CudaEngine& engine, const ProductShape& shape, const ProductArrays& arrays);
 
   // Whether an epilogue may read or write this bias. cuBLASLt's epilogues are reported to fail on
   // cards if the bias is not aligned to 16 bytes, or if the result has one row or one column.
@@ -45,7 +45,7 @@ class MatrixProduct {
 
   // Requires a product for which there is an algorithm; else that is the engine's failure. The
   // first run is not recorded.
-  void Run(Engine& engine, const ProductArrays& arrays);
+  void Run(CudaEngine& engine, const ProductArrays& arrays);
   // Whether it was planned and cuBLAS has an algorithm for it.
   explicit operator bool() const { return !algorithms_.empty(); }
 
@@ -54,7 +54,7 @@ class MatrixProduct {
   using Layout = Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
   using Preference = Handle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
-  void SetBias(Engine& engine, const void* bias) const;
+  void SetBias(CudaEngine& engine, const void* bias) const;
 
   Operation operation_;
   Layout a_, b_, d_;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/cuda_engine.h"
 #include "models/backend/op.h"
 
 namespace kumo::cuda {
@@ -27,7 +27,7 @@ class Normalisation : public WeightedOp<UnaryOp> {
  protected:
   // groups: the number of means. name: the op's, in the memory ledger. The engine is borrowed for
   // the op's life.
-  Normalisation(Engine& engine, const Shape& shape, bool has_shift, int64_t groups,
+  Normalisation(CudaEngine& engine, const Shape& shape, bool has_shift, int64_t groups,
                 const std::string& name)
       : WeightedOp(has_shift),
         engine_(engine),
@@ -40,7 +40,7 @@ class Normalisation : public WeightedOp<UnaryOp> {
     return {weight_, bias_, mean_.data(), inverse_.data(), weight_gradient_, bias_gradient_};
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
 
  private:
   Shape shape_;

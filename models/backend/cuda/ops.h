@@ -7,19 +7,19 @@
 
 #include <memory>
 
-#include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/cuda_engine.h"
 #include "models/backend/op.h"
 
 namespace kumo::cuda {
 
 // The op of a spec for minibatches of up to max_batch samples. InvalidArgument if CUDA has none.
 #define KUMO_DECLARE_OP(Name) \
-  Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const Name##Spec& spec, int max_batch);
+  Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const Name##Spec& spec, int max_batch);
 KUMO_OPS(KUMO_DECLARE_OP)
 #undef KUMO_DECLARE_OP
 
 #define KUMO_DECLARE_LOSS(Name) \
-  std::unique_ptr<LossOp> MakeLoss(Engine& engine, const Name##Spec& spec, int max_batch);
+  std::unique_ptr<LossOp> MakeLoss(CudaEngine& engine, const Name##Spec& spec, int max_batch);
 KUMO_LOSSES(KUMO_DECLARE_LOSS)
 #undef KUMO_DECLARE_LOSS
 

@@ -10,7 +10,7 @@
 #include <cudnn.h>
 
 #include "common/base/status.h"
-#include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/cuda_engine.h"
 #include "models/backend/cuda/handle.h"
 #include "models/tensor/tensor.h"
 
@@ -30,7 +30,7 @@ inline cudnnDataType_t TypeOf(Precision precision) {
   return CUDNN_DATA_FLOAT;
 }
 
-inline cudnnTensorFormat_t FormatOf(const Engine& engine) {
+inline cudnnTensorFormat_t FormatOf(const CudaEngine& engine) {
   return engine.channels_last() ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
 }
 
@@ -53,7 +53,7 @@ inline Status CheckTakes(std::span<const Shape> activations, int max_batch,
 }
 
 // Descriptor of the device's activations.
-inline TensorDescriptor Describe(Engine& engine, const Shape& shape, int batch) {
+inline TensorDescriptor Describe(CudaEngine& engine, const Shape& shape, int batch) {
   TensorDescriptor descriptor;
   KUMO_CUDA(engine, cudnnCreateTensorDescriptor(descriptor.receive()));
   KUMO_CUDA(engine, cudnnSetTensor4dDescriptor(

@@ -14,7 +14,7 @@ namespace {
 
 class BinaryCrossEntropy final : public LossOp {
  public:
-  BinaryCrossEntropy(const Engine& engine, const BinaryCrossEntropySpec& spec)
+  BinaryCrossEntropy(const CpuEngine& engine, const BinaryCrossEntropySpec& spec)
       : engine_(engine), spec_(spec) {}
 
   void Run(int batch, const LossArrays& arrays, double* sums) override {
@@ -59,14 +59,14 @@ class BinaryCrossEntropy final : public LossOp {
     return weights.empty() ? 1.0f : weights[channel];
   }
 
-  const Engine& engine_;
+  const CpuEngine& engine_;
   BinaryCrossEntropySpec spec_;
   std::vector<int64_t> wrong_;  // labels of each sample of the minibatch
 };
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(Engine& engine, const BinaryCrossEntropySpec& spec, int) {
+std::unique_ptr<LossOp> MakeLoss(CpuEngine& engine, const BinaryCrossEntropySpec& spec, int) {
   return std::make_unique<BinaryCrossEntropy>(engine, spec);
 }
 

@@ -72,7 +72,7 @@ cudaError_t BinaryCrossEntropy(const Launch& launch, const ActivationShape& shap
 
 class BinaryCrossEntropyOp final : public LossOp {
  public:
-  BinaryCrossEntropyOp(Engine& engine, const BinaryCrossEntropySpec& spec, int max_batch)
+  BinaryCrossEntropyOp(CudaEngine& engine, const BinaryCrossEntropySpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
         of_samples_(engine, BinaryCrossEntropySpec::sums() * max_batch,
@@ -101,7 +101,7 @@ class BinaryCrossEntropyOp final : public LossOp {
                                        cudaMemcpyHostToDevice, engine_.stream()));
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
   BinaryCrossEntropySpec spec_;
   DeviceArray<float> of_samples_;  // [sums][batch]
   // Null if there are none.
@@ -111,7 +111,7 @@ class BinaryCrossEntropyOp final : public LossOp {
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(Engine& engine, const BinaryCrossEntropySpec& spec,
+std::unique_ptr<LossOp> MakeLoss(CudaEngine& engine, const BinaryCrossEntropySpec& spec,
                                  int max_batch) {
   return std::make_unique<BinaryCrossEntropyOp>(engine, spec, max_batch);
 }

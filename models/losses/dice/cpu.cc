@@ -15,7 +15,7 @@ namespace {
 
 class Dice final : public LossOp {
  public:
-  Dice(const Engine& engine, const DiceSpec& spec)
+  Dice(const CpuEngine& engine, const DiceSpec& spec)
       : engine_(engine),
         spec_(spec),
         classes_(spec.scores.channels()),
@@ -126,7 +126,7 @@ class Dice final : public LossOp {
     }
   }
 
-  const Engine& engine_;
+  const CpuEngine& engine_;
   DiceSpec spec_;
   int64_t classes_;
   int64_t positions_;
@@ -136,7 +136,7 @@ class Dice final : public LossOp {
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(Engine& engine, const DiceSpec& spec, int) {
+std::unique_ptr<LossOp> MakeLoss(CpuEngine& engine, const DiceSpec& spec, int) {
   return std::make_unique<Dice>(engine, spec);
 }
 

@@ -112,7 +112,7 @@ __global__ void DiceGradientKernel(ActivationShape shape, DiceTerms terms, const
 
 class DiceOp final : public LossOp {
  public:
-  DiceOp(Engine& engine, const DiceSpec& spec, int max_batch)
+  DiceOp(CudaEngine& engine, const DiceSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
         logarithms_(engine, spec.softmax ? max_batch * spec.scores.plane() : 0,
@@ -152,7 +152,7 @@ class DiceOp final : public LossOp {
   }
 
  private:
-  Engine& engine_;
+  CudaEngine& engine_;
   DiceSpec spec_;
   DeviceArray<float> logarithms_;        // by position; null for the sigmoid
   DeviceArray<DiceOfClass> of_classes_;  // [batch][channels]
@@ -161,7 +161,7 @@ class DiceOp final : public LossOp {
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(Engine& engine, const DiceSpec& spec, int max_batch) {
+std::unique_ptr<LossOp> MakeLoss(CudaEngine& engine, const DiceSpec& spec, int max_batch) {
   return std::make_unique<DiceOp>(engine, spec, max_batch);
 }
 

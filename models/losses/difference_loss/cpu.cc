@@ -12,7 +12,7 @@ namespace {
 
 class DifferenceLoss final : public LossOp {
  public:
-  DifferenceLoss(const Engine& engine, const DifferenceLossSpec& spec)
+  DifferenceLoss(const CpuEngine& engine, const DifferenceLossSpec& spec)
       : engine_(engine), spec_(spec) {}
 
   void Run(int batch, const LossArrays& arrays, double* sums) override {
@@ -46,13 +46,13 @@ class DifferenceLoss final : public LossOp {
   }
 
  private:
-  const Engine& engine_;
+  const CpuEngine& engine_;
   DifferenceLossSpec spec_;
 };
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(Engine& engine, const DifferenceLossSpec& spec, int) {
+std::unique_ptr<LossOp> MakeLoss(CpuEngine& engine, const DifferenceLossSpec& spec, int) {
   return std::make_unique<DifferenceLoss>(engine, spec);
 }
 

@@ -56,7 +56,7 @@ cudaError_t DifferenceLoss(const Launch& launch, const ActivationShape& shape,
 
 class DifferenceLossOp final : public LossOp {
  public:
-  DifferenceLossOp(Engine& engine, const DifferenceLossSpec& spec, int max_batch)
+  DifferenceLossOp(CudaEngine& engine, const DifferenceLossSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
         of_numbers_(engine, DifferenceLossSpec::sums() * max_batch * spec.scores.size(),
@@ -76,14 +76,15 @@ class DifferenceLossOp final : public LossOp {
   }
 
  private:
-  Engine& engine_;
+  CudaEngine& engine_;
   DifferenceLossSpec spec_;
   DeviceArray<float> of_numbers_;  // [sums][batch x numbers]
 };
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(Engine& engine, const DifferenceLossSpec& spec, int max_batch) {
+std::unique_ptr<LossOp> MakeLoss(CudaEngine& engine, const DifferenceLossSpec& spec,
+                                 int max_batch) {
   return std::make_unique<DifferenceLossOp>(engine, spec, max_batch);
 }
 

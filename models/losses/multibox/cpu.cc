@@ -19,7 +19,7 @@ namespace {
 
 class Multibox final : public LossOp {
  public:
-  Multibox(Engine& engine, MultiboxSpec spec, int max_batch)
+  Multibox(CpuEngine& engine, MultiboxSpec spec, int max_batch)
       : engine_(engine),
         spec_(std::move(spec)),
         defaults_(DefaultBoxes(spec_.grids)),
@@ -218,7 +218,7 @@ class Multibox final : public LossOp {
     }
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   const MultiboxSpec spec_;
   const std::vector<Box> defaults_;
   std::vector<Place> places_;    // of the default boxes
@@ -228,7 +228,7 @@ class Multibox final : public LossOp {
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(Engine& engine, const MultiboxSpec& spec, int max_batch) {
+std::unique_ptr<LossOp> MakeLoss(CpuEngine& engine, const MultiboxSpec& spec, int max_batch) {
   return std::make_unique<Multibox>(engine, spec, max_batch);
 }
 

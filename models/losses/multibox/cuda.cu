@@ -362,7 +362,7 @@ __global__ void GradientKernel(MultiboxMaps maps, float weight, const LossScale*
 
 class MultiboxOp final : public LossOp {
  public:
-  MultiboxOp(Engine& engine, const MultiboxSpec& spec, int max_batch)
+  MultiboxOp(CudaEngine& engine, const MultiboxSpec& spec, int max_batch)
       : engine_(engine), spec_(spec), of_default_(DefaultBoxes(spec.grids)) {
     const auto boxes = std::ssize(of_default_);
     const int64_t all = max_batch * boxes;
@@ -432,7 +432,7 @@ class MultiboxOp final : public LossOp {
     return maps;
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
   const MultiboxSpec spec_;
   const std::vector<Box> of_default_;  // outlives the copy to the device
   DeviceArray<Box> defaults_;
@@ -448,7 +448,7 @@ class MultiboxOp final : public LossOp {
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(Engine& engine, const MultiboxSpec& spec, int max_batch) {
+std::unique_ptr<LossOp> MakeLoss(CudaEngine& engine, const MultiboxSpec& spec, int max_batch) {
   return std::make_unique<MultiboxOp>(engine, spec, max_batch);
 }
 

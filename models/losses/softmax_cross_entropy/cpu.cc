@@ -13,7 +13,7 @@ namespace {
 
 class SoftmaxCrossEntropy final : public LossOp {
  public:
-  SoftmaxCrossEntropy(const Engine& engine, const SoftmaxCrossEntropySpec& spec)
+  SoftmaxCrossEntropy(const CpuEngine& engine, const SoftmaxCrossEntropySpec& spec)
       : engine_(engine),
         classes_(spec.scores.channels()),
         positions_(spec.scores.plane()),
@@ -175,7 +175,7 @@ class SoftmaxCrossEntropy final : public LossOp {
     }
   }
 
-  const Engine& engine_;
+  const CpuEngine& engine_;
   int64_t classes_;
   int64_t positions_;
   float weight_;
@@ -192,7 +192,7 @@ class SoftmaxCrossEntropy final : public LossOp {
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(Engine& engine, const SoftmaxCrossEntropySpec& spec, int) {
+std::unique_ptr<LossOp> MakeLoss(CpuEngine& engine, const SoftmaxCrossEntropySpec& spec, int) {
   return std::make_unique<SoftmaxCrossEntropy>(engine, spec);
 }
 

@@ -215,7 +215,7 @@ cudaError_t SoftmaxCrossEntropy(const Launch& launch, const ActivationShape& sha
 
 class SoftmaxCrossEntropyOp final : public LossOp {
  public:
-  SoftmaxCrossEntropyOp(Engine& engine, const SoftmaxCrossEntropySpec& spec, int max_batch)
+  SoftmaxCrossEntropyOp(CudaEngine& engine, const SoftmaxCrossEntropySpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
         of_positions_(engine, spec.means() * max_batch * spec.scores.plane(),
@@ -276,7 +276,7 @@ class SoftmaxCrossEntropyOp final : public LossOp {
     return {static_cast<const int32_t*>(labels), nullptr, weights, spec_.ignored, counted_.data()};
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
   SoftmaxCrossEntropySpec spec_;
   TopRanks top_;
   DeviceArray<float> of_positions_;   // [means][batch x positions]
@@ -289,7 +289,7 @@ class SoftmaxCrossEntropyOp final : public LossOp {
 
 }  // namespace
 
-std::unique_ptr<LossOp> MakeLoss(Engine& engine, const SoftmaxCrossEntropySpec& spec,
+std::unique_ptr<LossOp> MakeLoss(CudaEngine& engine, const SoftmaxCrossEntropySpec& spec,
                                  int max_batch) {
   return std::make_unique<SoftmaxCrossEntropyOp>(engine, spec, max_batch);
 }

@@ -30,14 +30,14 @@ ActivationKernel KernelOf(Isa isa, Activation activation) {
 }
 
 struct ActivationArithmetic {
-  static void Forward(Engine& engine, const ActivationSpec& spec, int batch, const void* x,
+  static void Forward(CpuEngine& engine, const ActivationSpec& spec, int batch, const void* x,
                       void* y) {
     const ActivationKernel kernel = KernelOf(engine.isa, spec.activation);
     engine.ParallelPieces(spec.shape.size() * engine.Lanes(batch), [&](int64_t begin, int64_t end) {
       kernel.forward(Floats(x) + begin, end - begin, spec.slope, Floats(y) + begin);
     });
   }
-  static void Backward(Engine& engine, const ActivationSpec& spec, int batch, const void* from,
+  static void Backward(CpuEngine& engine, const ActivationSpec& spec, int batch, const void* from,
                        const void* dy, void* dx) {
     const ActivationKernel kernel = KernelOf(engine.isa, spec.activation);
     engine.ParallelPieces(spec.shape.size() * engine.Lanes(batch), [&](int64_t begin, int64_t end) {
@@ -52,8 +52,8 @@ struct ActivationArithmetic {
 // Any lanes: the op goes over all elements.
 Padding PaddingOf(const ActivationSpec&) { return Padding::kNone; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ActivationSpec& spec, int) {
-  return NewOp<ActivationOp<Engine, ActivationArithmetic>>(engine, spec);
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const ActivationSpec& spec, int) {
+  return NewOp<ActivationOp<CpuEngine, ActivationArithmetic>>(engine, spec);
 }
 
 }  // namespace kumo::cpu

@@ -91,12 +91,12 @@ cudaError_t ActivationBackward(const Launch& launch, Precision precision,
 }
 
 struct ActivationArithmetic {
-  static void Forward(Engine& engine, const ActivationSpec& spec, int batch, const void* x,
+  static void Forward(CudaEngine& engine, const ActivationSpec& spec, int batch, const void* x,
                       void* y) {
     KUMO_CUDA(engine, ActivationForward(engine.launch(), engine.precision(), spec, x,
                                         spec.shape.size() * batch, y));
   }
-  static void Backward(Engine& engine, const ActivationSpec& spec, int batch, const void* from,
+  static void Backward(CudaEngine& engine, const ActivationSpec& spec, int batch, const void* from,
                        const void* dy, void* dx) {
     KUMO_CUDA(engine, ActivationBackward(engine.launch(), engine.precision(), spec, from, dy,
                                          spec.shape.size() * batch, dx));
@@ -105,8 +105,8 @@ struct ActivationArithmetic {
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ActivationSpec& spec, int) {
-  return NewOp<ActivationOp<Engine, ActivationArithmetic>>(engine, spec);
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const ActivationSpec& spec, int) {
+  return NewOp<ActivationOp<CudaEngine, ActivationArithmetic>>(engine, spec);
 }
 
 }  // namespace kumo::cuda

@@ -29,7 +29,7 @@ constexpr int64_t kPacked = 3;  // arrays of a unit
 
 class Attention final : public FloatOp {
  public:
-  Attention(Engine& engine, const AttentionSpec& spec, int max_batch)
+  Attention(CpuEngine& engine, const AttentionSpec& spec, int max_batch)
       : engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kAttention)),
         spec_(spec),
@@ -307,7 +307,7 @@ class Attention final : public FloatOp {
             1.0f};
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   const AttentionKernels& kernels_;
   AttentionSpec spec_;
   float scale_;
@@ -320,7 +320,7 @@ class Attention final : public FloatOp {
 // Any lanes: the samples are copied to rows of 16.
 Padding PaddingOf(const AttentionSpec&) { return Padding::kNone; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const AttentionSpec& spec, int max_batch) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const AttentionSpec& spec, int max_batch) {
   return NewOp<Attention>(engine, spec, max_batch);
 }
 

@@ -278,7 +278,7 @@ cudaError_t AttendBackward(const Launch& launch, const AttentionNumbers& numbers
 
 class Attention final : public UnaryOp {
  public:
-  Attention(Engine& engine, const AttentionSpec& spec, int max_batch)
+  Attention(CudaEngine& engine, const AttentionSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
         log_sums_(engine, max_batch * spec.heads * spec.positions, "attention's sums"),
@@ -317,7 +317,7 @@ class Attention final : public UnaryOp {
     return numbers;
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
   AttentionSpec spec_;
   DeviceArray<float> log_sums_;
   DeviceArray<float> along_;
@@ -325,7 +325,7 @@ class Attention final : public UnaryOp {
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const AttentionSpec& spec, int max_batch) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const AttentionSpec& spec, int max_batch) {
   if (spec.per_head() > kMostOfHead) {
     return InvalidArgument("network.device=cuda has attention of heads of at most " +
                            std::to_string(kMostOfHead) + " channels, not " +

@@ -14,7 +14,7 @@ namespace {
 // weight_ is the scale, bias_ the shift.
 class BatchNormalisation final : public WeightedOp<FloatOp> {
  public:
-  BatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec)
+  BatchNormalisation(CpuEngine& engine, const BatchNormalisationSpec& spec)
       : WeightedOp(true),
         engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kBatchNormalisation)),
@@ -85,7 +85,7 @@ class BatchNormalisation final : public WeightedOp<FloatOp> {
         spec_.momentum * running_variance_[c] + (1.0f - spec_.momentum) * variance;
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   const BatchNormalisationKernels& kernels_;
   BatchNormalisationSpec spec_;
   std::vector<float> mean_;     // of the last Forward
@@ -99,7 +99,7 @@ class BatchNormalisation final : public WeightedOp<FloatOp> {
 // The op works on positions, each by vectors of its samples or several by one vector.
 Padding PaddingOf(const BatchNormalisationSpec&) { return Padding::kFew; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const BatchNormalisationSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const BatchNormalisationSpec& spec, int) {
   return NewOp<BatchNormalisation>(engine, spec);
 }
 

@@ -233,7 +233,7 @@ cudaError_t NormBackward(const Launch& launch, const ActivationShape& shape, con
 
 class BatchNormalisation final : public Normalisation {
  public:
-  BatchNormalisation(Engine& engine, const BatchNormalisationSpec& spec, int max_batch)
+  BatchNormalisation(CudaEngine& engine, const BatchNormalisationSpec& spec, int max_batch)
       : Normalisation(engine, spec.shape, true, spec.shape.channels(), "batch normalisation's"),
         spec_(spec) {
     CHECK(!spec.activation || spec.activation == Activation::kRelu);
@@ -284,7 +284,7 @@ class BatchNormalisation final : public Normalisation {
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const BatchNormalisationSpec& spec,
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const BatchNormalisationSpec& spec,
                                    int max_batch) {
   return NewOp<BatchNormalisation>(engine, spec, max_batch);
 }

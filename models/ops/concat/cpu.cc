@@ -12,7 +12,7 @@ namespace {
 // Channels are the layout's slowest index, so each input is one block of the output.
 class ConcatOp final : public Op {
  public:
-  ConcatOp(const Engine& engine, const ConcatSpec& spec) : engine_(engine) {
+  ConcatOp(const CpuEngine& engine, const ConcatSpec& spec) : engine_(engine) {
     for (const Shape& shape : spec.inputs) sizes_.push_back(shape.size());
   }
 
@@ -33,7 +33,7 @@ class ConcatOp final : public Op {
   }
 
  private:
-  const Engine& engine_;
+  const CpuEngine& engine_;
   std::vector<int64_t> sizes_;
 };
 
@@ -42,7 +42,7 @@ class ConcatOp final : public Op {
 // Any lanes: whole inputs are copied.
 Padding PaddingOf(const ConcatSpec&) { return Padding::kNone; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ConcatSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const ConcatSpec& spec, int) {
   return NewOp<ConcatOp>(engine, spec);
 }
 

@@ -32,7 +32,7 @@ cudaError_t CopyBlock(const Launch& launch, Precision precision, const void* fro
 // An input is a block of each sample's elements, or of each position's if channels are last.
 class ConcatOp final : public Op {
  public:
-  ConcatOp(Engine& engine, const ConcatSpec& spec) : engine_(engine), spec_(spec) {}
+  ConcatOp(CudaEngine& engine, const ConcatSpec& spec) : engine_(engine), spec_(spec) {}
 
   void Forward(const Pass& pass, std::span<const void* const> inputs,
                std::span<void* const> outputs) override {
@@ -71,13 +71,13 @@ class ConcatOp final : public Op {
     return static_cast<const std::byte*>(array) + number * engine_.element_bytes();
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
   ConcatSpec spec_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ConcatSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const ConcatSpec& spec, int) {
   return NewOp<ConcatOp>(engine, spec);
 }
 

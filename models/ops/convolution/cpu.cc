@@ -18,7 +18,7 @@ constexpr int kManySamples = 1 << 16;
 // alone. The minibatch tells, not the largest that there may be: results do not depend on that.
 class ConvolutionByBatch final : public Op {
  public:
-  ConvolutionByBatch(const Engine& engine, const ConvolutionSpec& spec, std::unique_ptr<Op> many,
+  ConvolutionByBatch(const CpuEngine& engine, const ConvolutionSpec& spec, std::unique_ptr<Op> many,
                      std::unique_ptr<Op> few)
       : engine_(engine), spec_(spec), many_(std::move(many)), few_(std::move(few)) {}
 
@@ -45,7 +45,7 @@ class ConvolutionByBatch final : public Op {
     return many ? *many_ : *few_;
   }
 
-  const Engine& engine_;
+  const CpuEngine& engine_;
   const ConvolutionSpec spec_;
   std::unique_ptr<Op> many_;
   std::unique_ptr<Op> few_;
@@ -76,7 +76,7 @@ ConvolutionWay WayOf(const ConvolutionSpec& spec) {
 
 bool FusesPooling(const ConvolutionSpec& spec) { return WayOf(spec) == ConvolutionWay::kPlain; }
 
-std::unique_ptr<Op> MakeConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+std::unique_ptr<Op> MakeConvolution(CpuEngine& engine, const ConvolutionSpec& spec, int max_batch) {
   const ConvolutionWay way = WayOf(spec);
   if (way == ConvolutionWay::kGrouped) return MakeGroupedConvolution(engine, spec, max_batch);
   if (way == ConvolutionWay::kGathered) return MakeGatheredConvolution(engine, spec, max_batch);
@@ -95,7 +95,7 @@ Padding PaddingOf(const ConvolutionSpec& spec) {
   return spec.pool ? Padding::kWhole : Padding::kSingle;
 }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const ConvolutionSpec& spec, int max_batch) {
   return MakeConvolution(engine, spec, max_batch);
 }
 

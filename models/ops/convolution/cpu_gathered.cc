@@ -31,7 +31,7 @@ constexpr int64_t kMostColumns = 2048;
 
 class GatheredConvolution final : public WeightedOp<FloatOp> {
  public:
-  GatheredConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
+  GatheredConvolution(CpuEngine& engine, const ConvolutionSpec& spec, int max_batch)
       : WeightedOp(spec.bias),
         engine_(engine),
         spec_(spec),
@@ -306,7 +306,7 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
     });
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   ConvolutionSpec spec_;
   int64_t results_;  // positions
   int64_t sources_;
@@ -317,7 +317,7 @@ class GatheredConvolution final : public WeightedOp<FloatOp> {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeGatheredConvolution(Engine& engine, const ConvolutionSpec& spec,
+std::unique_ptr<Op> MakeGatheredConvolution(CpuEngine& engine, const ConvolutionSpec& spec,
                                             int max_batch) {
   return std::make_unique<GatheredConvolution>(engine, spec, max_batch);
 }

@@ -13,7 +13,7 @@ namespace {
 
 class GroupedConvolution final : public FloatOp {
  public:
-  GroupedConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
+  GroupedConvolution(CpuEngine& engine, const ConvolutionSpec& spec, int max_batch)
       : engine_(engine), spec_(spec), group_(MakeConvolution(engine, spec.OfGroup(), max_batch)) {
     CHECK(!spec.pool) << "what is kept of a pooling would be the last group's alone";
   }
@@ -70,7 +70,7 @@ class GroupedConvolution final : public FloatOp {
     group_->Bind({weights, weights_.size()}, {gradients, weights_.size()});
   }
 
-  const Engine& engine_;
+  const CpuEngine& engine_;
   ConvolutionSpec spec_;
   std::unique_ptr<Op> group_;
   std::vector<float*> weights_;
@@ -79,7 +79,7 @@ class GroupedConvolution final : public FloatOp {
 
 }  // namespace
 
-std::unique_ptr<Op> MakeGroupedConvolution(Engine& engine, const ConvolutionSpec& spec,
+std::unique_ptr<Op> MakeGroupedConvolution(CpuEngine& engine, const ConvolutionSpec& spec,
                                            int max_batch) {
   return std::make_unique<GroupedConvolution>(engine, spec, max_batch);
 }

@@ -48,7 +48,7 @@ TapProduct::Geometry BackwardGeometry(const ConvolutionSpec& spec) {
 
 class Convolution final : public WeightedOp<FloatOp> {
  public:
-  Convolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
+  Convolution(CpuEngine& engine, const ConvolutionSpec& spec, int max_batch)
       : WeightedOp(spec.bias),
         engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kConvolution)),
@@ -197,7 +197,7 @@ class Convolution final : public WeightedOp<FloatOp> {
     });
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   const ConvolutionKernels& kernels_;
   const PoolingKernels& pooling_kernels_;
   ConvolutionSpec spec_;
@@ -219,7 +219,7 @@ class Convolution final : public WeightedOp<FloatOp> {
 
 }  // namespace
 
-std::unique_ptr<Op> MakePlainConvolution(Engine& engine, const ConvolutionSpec& spec,
+std::unique_ptr<Op> MakePlainConvolution(CpuEngine& engine, const ConvolutionSpec& spec,
                                          int max_batch) {
   return std::make_unique<Convolution>(engine, spec, max_batch);
 }

@@ -48,7 +48,7 @@ AxisTaps BackwardTaps(int64_t input, int64_t output, int kernel, int stride, int
   return taps;
 }
 
-TapProduct::TapProduct(Engine& engine, const Geometry& geometry)
+TapProduct::TapProduct(CpuEngine& engine, const Geometry& geometry)
     : engine_(engine),
       kernels_(KUMO_AT_ISA(engine.isa, kConvolution)),
       geometry_(geometry),

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/base/buffer.h"
-#include "models/backend/cpu/engine.h"
+#include "models/backend/cpu/cpu_engine.h"
 #include "models/ops/convolution/cpu_kernel.h"
 
 namespace kumo::cpu {
@@ -39,7 +39,7 @@ class TapProduct {
     AxisTaps rows;
     AxisTaps columns;
   };
-  TapProduct(Engine& engine, const Geometry& geometry);
+  TapProduct(CpuEngine& engine, const Geometry& geometry);
 
   // Takes over the weights: weights[result * result_stride + source * source_stride + tap].
   void Pack(const float* weights, int64_t result_stride, int64_t source_stride);
@@ -78,7 +78,7 @@ class TapProduct {
   void AddRuns(int64_t row, TapPlaces* places);
   DeviceArray<int64_t> OnDevice(const std::vector<int64_t>& numbers) const;
 
-  Engine& engine_;
+  CpuEngine& engine_;
   const ConvolutionKernels& kernels_;
   Geometry geometry_;
   std::vector<Range> blocks_;

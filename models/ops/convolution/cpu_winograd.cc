@@ -14,7 +14,7 @@ namespace {
 
 class WinogradConvolution final : public WeightedOp<FloatOp> {
  public:
-  WinogradConvolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
+  WinogradConvolution(CpuEngine& engine, const ConvolutionSpec& spec, int max_batch)
       : WeightedOp(spec.bias),
         engine_(engine),
         spec_(spec),
@@ -56,7 +56,7 @@ class WinogradConvolution final : public WeightedOp<FloatOp> {
  private:
   static constexpr int64_t kTaps = 9;
 
-  Engine& engine_;
+  CpuEngine& engine_;
   ConvolutionSpec spec_;
   Shape out_;
   WinogradProduct forward_;
@@ -89,7 +89,7 @@ bool PaysByWinograd(const ConvolutionSpec& spec, int batch, int64_t lanes) {
   return inputs >= 8 && minimal < 0.8 * plain;
 }
 
-std::unique_ptr<Op> MakeWinogradConvolution(Engine& engine, const ConvolutionSpec& spec,
+std::unique_ptr<Op> MakeWinogradConvolution(CpuEngine& engine, const ConvolutionSpec& spec,
                                             int max_batch) {
   return std::make_unique<WinogradConvolution>(engine, spec, max_batch);
 }

@@ -53,7 +53,7 @@ int64_t RowFloats(const Shape& result, int64_t lanes) {
 
 }  // namespace
 
-TileColumns::TileColumns(const Engine& engine, const Shape& tiled, int64_t block)
+TileColumns::TileColumns(const CpuEngine& engine, const Shape& tiled, int64_t block)
     : engine_(engine),
       kernels_(KUMO_AT_ISA(engine.isa, kWinograd)),
       rows_((tiled.height() + kTile - 1) / kTile),
@@ -92,7 +92,8 @@ int64_t TileColumns::matrix_floats(int64_t channels) const {
   return strips * strip_stride(channels) + kSampleLanes;
 }
 
-WinogradProduct::WinogradProduct(Engine& engine, const Shape& result, const Shape& source, int pad)
+WinogradProduct::WinogradProduct(CpuEngine& engine, const Shape& result, const Shape& source,
+                                 int pad)
     : engine_(engine),
       kernels_(KUMO_AT_ISA(engine.isa, kWinograd)),
       result_{result, 0},
@@ -203,7 +204,7 @@ void WinogradProduct::Run(int batch, const Weights& weights, const float* source
   }
 }
 
-WinogradWeightGradient::WinogradWeightGradient(Engine& engine, const Shape& input,
+WinogradWeightGradient::WinogradWeightGradient(CpuEngine& engine, const Shape& input,
                                                const Shape& output, int pad)
     : engine_(engine),
       kernels_(KUMO_AT_ISA(engine.isa, kWinograd)),
@@ -275,7 +276,7 @@ void WinogradWeightGradient::Run(int batch, const float* input, const float* gra
   });
 }
 
-ZeroWindows::ZeroWindows(Engine& engine, const Shape& result, const Shape& source, int pad,
+ZeroWindows::ZeroWindows(CpuEngine& engine, const Shape& result, const Shape& source, int pad,
                          int max_batch)
     : engine_(engine), result_(result), source_(source), pad_(pad) {
   const int64_t lanes = WholeLanes(max_batch);

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/backend/cpu/engine.h"
+#include "models/backend/cpu/cpu_engine.h"
 #include "models/ops/convolution/cpu_winograd_kernel.h"
 
 namespace kumo::cpu {
@@ -34,7 +34,7 @@ class TileColumns {
  public:
   static constexpr int kFrequencies = 36;
 
-  TileColumns(const Engine& engine, const Shape& tiled, int64_t block);
+  TileColumns(const CpuEngine& engine, const Shape& tiled, int64_t block);
 
   // Blocks of columns, each a multiple of 16: behind the last tile's there may be some of no tile.
   std::vector<Range> Blocks(int batch) const;
@@ -79,7 +79,7 @@ class TileColumns {
  private:
   static constexpr int64_t kTile = 4;
 
-  const Engine& engine_;
+  const CpuEngine& engine_;
   const WinogradKernels& kernels_;
   int64_t rows_;
   int64_t columns_;
@@ -99,7 +99,7 @@ class WinogradProduct {
     bool fixed;   // from one Forget to the next
   };
   // pad: zeros around the source.
-  WinogradProduct(Engine& engine, const Shape& result, const Shape& source, int pad);
+  WinogradProduct(CpuEngine& engine, const Shape& result, const Shape& source, int pad);
 
   // bias: one per result channel, or null. Keeps the transforms of weights that are fixed.
   void Run(int batch, const Weights& weights, const float* source, const float* bias,
@@ -125,7 +125,7 @@ class WinogradProduct {
   void Mix(int frequency, int64_t columns, const float* packed, const float* patches,
            float* mixed) const;
 
-  Engine& engine_;
+  CpuEngine& engine_;
   const WinogradKernels& kernels_;
   TiledPlane result_;
   TiledPlane source_;
@@ -140,7 +140,7 @@ class WinogradProduct {
 // of the inputs' patches and the outputs' gradients, summed over all columns.
 class WinogradWeightGradient {
  public:
-  WinogradWeightGradient(Engine& engine, const Shape& input, const Shape& output, int pad);
+  WinogradWeightGradient(CpuEngine& engine, const Shape& input, const Shape& output, int pad);
 
   void Run(int batch, const float* input, const float* grad_output, float* gradient);
 
@@ -148,7 +148,7 @@ class WinogradWeightGradient {
   void Add(int frequency, int64_t columns, const float* patches, const float* grads,
            float* sums) const;
 
-  Engine& engine_;
+  CpuEngine& engine_;
   const WinogradKernels& kernels_;
   TiledPlane input_;
   TiledPlane output_;
@@ -165,7 +165,7 @@ class WinogradWeightGradient {
 class ZeroWindows {
  public:
   // pad: zeros around the source. max_batch: the largest minibatch.
-  ZeroWindows(Engine& engine, const Shape& result, const Shape& source, int pad, int max_batch);
+  ZeroWindows(CpuEngine& engine, const Shape& result, const Shape& source, int pad, int max_batch);
 
   // Sets each result whose window of the source is zero in all channels to its channel's bias.
   // bias: one per result channel, or null, which is 0.
@@ -178,7 +178,7 @@ class ZeroWindows {
   // Marks the windows of a row of results in the same way.
   bool MarkRow(int64_t row, int64_t lanes, uint8_t* windows) const;
 
-  Engine& engine_;
+  CpuEngine& engine_;
   Shape result_;
   Shape source_;
   int pad_;

@@ -15,7 +15,7 @@ namespace {
 
 class Convolution final : public WeightedOp<UnaryOp> {
  public:
-  Convolution(Engine& engine, const ConvolutionSpec& spec, int max_batch)
+  Convolution(CudaEngine& engine, const ConvolutionSpec& spec, int max_batch)
       : WeightedOp(spec.bias), engine_(engine), spec_(spec), filter_(engine, spec) {
     if (spec.bias) {
       engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.output(), max_batch)));
@@ -75,7 +75,7 @@ class Convolution final : public WeightedOp<UnaryOp> {
     return plans_.try_emplace(batch, engine_, spec_, batch).first->second;
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
   ConvolutionSpec spec_;
   ConvolutionFilter filter_;
   std::optional<Pooling> pool_;
@@ -86,7 +86,7 @@ class Convolution final : public WeightedOp<UnaryOp> {
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ConvolutionSpec& spec, int max_batch) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const ConvolutionSpec& spec, int max_batch) {
   const Shape activations[] = {spec.input, spec.output()};
   KUMO_RETURN_IF_ERROR(spec.pool ? CheckTakes(activations, max_batch, kMostPooledSamples)
                                  : CheckTakes(activations, max_batch));

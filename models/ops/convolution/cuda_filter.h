@@ -9,14 +9,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/cuda_engine.h"
 #include "models/ops/convolution/spec.h"
 
 namespace kumo::cuda {
 
 class ConvolutionFilter {
  public:
-  ConvolutionFilter(Engine& engine, const ConvolutionSpec& spec) : engine_(engine), spec_(spec) {}
+  ConvolutionFilter(CudaEngine& engine, const ConvolutionSpec& spec)
+      : engine_(engine), spec_(spec) {}
 
   // weight: [outputs][channels of a group][kernel]; gradient likewise, or null.
   void Bind(const float* weight, float* gradient);
@@ -35,7 +36,7 @@ class ConvolutionFilter {
   // Planes that are transposed between a filter, or its gradient, and the copy.
   Planes Matrices(int64_t rows, int64_t columns) const;
 
-  Engine& engine_;
+  CudaEngine& engine_;
   ConvolutionSpec spec_;
   const float* weight_ = nullptr;
   float* weight_gradient_ = nullptr;

@@ -9,7 +9,7 @@ constexpr float kOne = 1.0f;
 constexpr float kZero = 0.0f;
 
 // Arithmetics with which algorithms may be measured.
-cudnnMathType_t MathOf(const Engine& engine) {
+cudnnMathType_t MathOf(const CudaEngine& engine) {
   if (engine.precision() != Precision::kFp32) return CUDNN_TENSOR_OP_MATH;
   return engine.options().tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
@@ -21,7 +21,7 @@ bool IsNotSupported(cudnnStatus_t status) {
 
 }  // namespace
 
-ConvolutionPlan::ConvolutionPlan(Engine& engine, const ConvolutionSpec& spec, int batch)
+ConvolutionPlan::ConvolutionPlan(CudaEngine& engine, const ConvolutionSpec& spec, int batch)
     : engine_(engine),
       what_("a convolution of " + std::to_string(batch) + " x " + spec.input.ToString() + " by " +
             std::to_string(spec.outputs) + " of " + std::to_string(spec.kernel_height) + "x" +

@@ -18,7 +18,7 @@ namespace kumo::cuda {
 
 class ConvolutionPlan {
  public:
-  ConvolutionPlan(Engine& engine, const ConvolutionSpec& spec, int batch);
+  ConvolutionPlan(CudaEngine& engine, const ConvolutionSpec& spec, int batch);
 
   void Forward(const void* input, const void* filter, void* output);
   void FilterGradient(const void* input, const void* grad_output, void* filter_gradient);
@@ -49,7 +49,7 @@ class ConvolutionPlan {
   static constexpr int64_t kMostWorkspace = int64_t{512} << 20;
   static constexpr int kCandidates = 24;  // algorithms times arithmetics
 
-  Engine& engine_;
+  CudaEngine& engine_;
   std::string what_;  // for errors
   TensorDescriptor input_;
   TensorDescriptor output_;

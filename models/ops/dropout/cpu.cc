@@ -11,7 +11,7 @@ namespace {
 
 class Dropout final : public FloatOp {
  public:
-  Dropout(Engine& engine, const DropoutSpec& spec, int max_batch)
+  Dropout(CpuEngine& engine, const DropoutSpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
         mask_(engine.memory, spec.shape.size() * WholeLanes(max_batch), kWorkspace) {}
@@ -47,7 +47,7 @@ class Dropout final : public FloatOp {
     }
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   DropoutSpec spec_;
   DeviceArray<float> mask_;  // 0 or 1 / (1 - ratio); padding lanes hold whatever was there, finite
 };
@@ -57,7 +57,7 @@ class Dropout final : public FloatOp {
 // Any lanes: the op goes over all elements.
 Padding PaddingOf(const DropoutSpec&) { return Padding::kNone; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const DropoutSpec& spec, int max_batch) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const DropoutSpec& spec, int max_batch) {
   return NewOp<Dropout>(engine, spec, max_batch);
 }
 

@@ -44,7 +44,7 @@ cudaError_t Drop(const Launch& launch, const StepBlock* step, int layer, float r
 
 class Dropout final : public UnaryOp {
  public:
-  Dropout(Engine& engine, const DropoutSpec& spec) : engine_(engine), spec_(spec) {}
+  Dropout(CudaEngine& engine, const DropoutSpec& spec) : engine_(engine), spec_(spec) {}
 
   bool can_run_in_place() const override { return true; }
 
@@ -68,13 +68,13 @@ class Dropout final : public UnaryOp {
                             engine_.ShapeOf(spec_.shape, pass.batch), from, to));
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
   DropoutSpec spec_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const DropoutSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const DropoutSpec& spec, int) {
   return NewOp<Dropout>(engine, spec);
 }
 

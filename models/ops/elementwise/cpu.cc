@@ -8,7 +8,7 @@ namespace kumo::cpu {
 namespace {
 
 struct ElementwiseArithmetic {
-  static void Apply(Engine& engine, const ElementwiseSpec& spec, int batch, const void* a,
+  static void Apply(CpuEngine& engine, const ElementwiseSpec& spec, int batch, const void* a,
                     const void* b, void* to) {
     const auto function =
         spec.function == Elementwise::kSum ? engine.elementwise.add : engine.elementwise.multiply;
@@ -23,8 +23,8 @@ struct ElementwiseArithmetic {
 // Any lanes: the op goes over all elements.
 Padding PaddingOf(const ElementwiseSpec&) { return Padding::kNone; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ElementwiseSpec& spec, int) {
-  return NewOp<ElementwiseOp<Engine, ElementwiseArithmetic>>(engine, spec);
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const ElementwiseSpec& spec, int) {
+  return NewOp<ElementwiseOp<CpuEngine, ElementwiseArithmetic>>(engine, spec);
 }
 
 }  // namespace kumo::cpu

@@ -14,7 +14,7 @@ struct ProductFunction {
 };
 
 struct ElementwiseArithmetic {
-  static void Apply(Engine& engine, const ElementwiseSpec& spec, int batch, const void* a,
+  static void Apply(CudaEngine& engine, const ElementwiseSpec& spec, int batch, const void* a,
                     const void* b, void* to) {
     const auto launch = [&](const auto& f) {
       return LaunchMap2(engine.launch(), engine.precision(), f, a, b, spec.shape.size() * batch,
@@ -27,8 +27,8 @@ struct ElementwiseArithmetic {
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const ElementwiseSpec& spec, int) {
-  return NewOp<ElementwiseOp<Engine, ElementwiseArithmetic>>(engine, spec);
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const ElementwiseSpec& spec, int) {
+  return NewOp<ElementwiseOp<CudaEngine, ElementwiseArithmetic>>(engine, spec);
 }
 
 }  // namespace kumo::cuda

@@ -15,7 +15,7 @@ constexpr int64_t kChannelsAtOnce = 8;
 
 class Embedding final : public WeightedOp<Op> {
  public:
-  Embedding(Engine& engine, const EmbeddingSpec& spec)
+  Embedding(CpuEngine& engine, const EmbeddingSpec& spec)
       : WeightedOp(false), engine_(engine), spec_(spec) {}
 
   bool reads_input() const override { return true; }
@@ -60,7 +60,7 @@ class Embedding final : public WeightedOp<Op> {
   }
 
  private:
-  Engine& engine_;
+  CpuEngine& engine_;
   EmbeddingSpec spec_;
 };
 
@@ -69,7 +69,7 @@ class Embedding final : public WeightedOp<Op> {
 // Any lanes: the samples of a position are written one by one.
 Padding PaddingOf(const EmbeddingSpec&) { return Padding::kNone; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const EmbeddingSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const EmbeddingSpec& spec, int) {
   return NewOp<Embedding>(engine, spec);
 }
 

@@ -63,7 +63,7 @@ cudaError_t EmbeddingGradient(const Launch& launch, const ActivationShape& shape
 
 class Embedding final : public WeightedOp<Op> {
  public:
-  Embedding(Engine& engine, const EmbeddingSpec& spec)
+  Embedding(CudaEngine& engine, const EmbeddingSpec& spec)
       : WeightedOp(false), engine_(engine), spec_(spec) {}
 
   bool reads_input() const override { return true; }
@@ -82,13 +82,13 @@ class Embedding final : public WeightedOp<Op> {
   }
 
  private:
-  Engine& engine_;
+  CudaEngine& engine_;
   EmbeddingSpec spec_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const EmbeddingSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const EmbeddingSpec& spec, int) {
   return NewOp<Embedding>(engine, spec);
 }
 

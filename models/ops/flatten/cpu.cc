@@ -8,7 +8,7 @@ namespace kumo::cpu {
 
 Padding PaddingOf(const FlattenSpec&) { return Padding::kNone; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine&, const FlattenSpec&, int) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine&, const FlattenSpec&, int) {
   return InvalidArgument("network.device=cpu has no flatten");
 }
 

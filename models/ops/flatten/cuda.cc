@@ -9,7 +9,7 @@ namespace {
 
 class Flatten final : public UnaryOp {
  public:
-  Flatten(Engine& engine, const Shape& shape) : engine_(engine), shape_(shape) {}
+  Flatten(CudaEngine& engine, const Shape& shape) : engine_(engine), shape_(shape) {}
 
   void ForwardArray(const Pass& pass, const void* input, void* output) override {
     Move({pass.batch, shape_.plane(), shape_.channels()}, input, output);
@@ -26,13 +26,13 @@ class Flatten final : public UnaryOp {
     KUMO_CUDA(engine_, Transpose(engine_.launch(), precision, from, planes, precision, to));
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
   Shape shape_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const FlattenSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const FlattenSpec& spec, int) {
   return NewOp<Flatten>(engine, spec.shape);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 class FullyConnected final : public WeightedOp<FloatOp> {
  public:
-  FullyConnected(Engine& engine, const FullyConnectedSpec& spec)
+  FullyConnected(CpuEngine& engine, const FullyConnectedSpec& spec)
       : WeightedOp(spec.bias), engine_(engine), spec_(spec) {}
 
   bool reads_input() const override { return true; }
@@ -59,7 +59,7 @@ class FullyConnected final : public WeightedOp<FloatOp> {
                                     pass.batch, lanes, y + rows.begin * lanes);
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   FullyConnectedSpec spec_;
 };
 
@@ -72,7 +72,8 @@ Padding PaddingOf(const FullyConnectedSpec& spec) {
   return spec.positions == 1 ? Padding::kFew : Padding::kNone;
 }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const FullyConnectedSpec& spec,
+                                   int max_batch) {
   if (spec.positions == 1) return NewOp<FullyConnected>(engine, spec);
   ConvolutionSpec per_position;
   per_position.input = {spec.inputs, spec.positions};

@@ -31,7 +31,7 @@ cudaDataType_t CudaTypeOf(Precision precision) {
 
 class FullyConnected final : public WeightedOp<UnaryOp> {
  public:
-  FullyConnected(Engine& engine, const FullyConnectedSpec& spec, int max_batch)
+  FullyConnected(CudaEngine& engine, const FullyConnectedSpec& spec, int max_batch)
       : WeightedOp(spec.bias), engine_(engine), spec_(spec), type_(CudaTypeOf(engine.precision())) {
     const int rows = Rows({max_batch});
     if (spec.bias) engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf({spec.outputs}, rows)));
@@ -177,7 +177,7 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
     return narrow.data();
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
   FullyConnectedSpec spec_;
   cudaDataType_t type_;  // of activations
   DeviceArray<uint16_t> narrow_weight_;
@@ -190,7 +190,8 @@ class FullyConnected final : public WeightedOp<UnaryOp> {
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const FullyConnectedSpec& spec, int max_batch) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const FullyConnectedSpec& spec,
+                                   int max_batch) {
   return NewOp<FullyConnected>(engine, spec, max_batch);
 }
 

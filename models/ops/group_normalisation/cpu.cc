@@ -13,7 +13,7 @@ namespace {
 // weight_ is the scale, bias_ the shift.
 class GroupNormalisation final : public WeightedOp<FloatOp> {
  public:
-  GroupNormalisation(Engine& engine, const GroupNormalisationSpec& spec, int max_batch)
+  GroupNormalisation(CpuEngine& engine, const GroupNormalisationSpec& spec, int max_batch)
       : WeightedOp(true),
         engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kGroupNormalisation)),
@@ -76,7 +76,7 @@ class GroupNormalisation final : public WeightedOp<FloatOp> {
     });
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   const GroupNormalisationKernels& kernels_;
   GroupNormalisationSpec spec_;
   DeviceArray<float> mean_;     // of the last Forward: by group and sample
@@ -88,7 +88,7 @@ class GroupNormalisation final : public WeightedOp<FloatOp> {
 // The op takes 16 samples of a position at a time.
 Padding PaddingOf(const GroupNormalisationSpec&) { return Padding::kWhole; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const GroupNormalisationSpec& spec,
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const GroupNormalisationSpec& spec,
                                    int max_batch) {
   return NewOp<GroupNormalisation>(engine, spec, max_batch);
 }

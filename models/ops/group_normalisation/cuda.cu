@@ -201,7 +201,7 @@ cudaError_t GroupBackward(const Launch& launch, const ActivationShape& shape, co
 
 class GroupNormalisation final : public Normalisation {
  public:
-  GroupNormalisation(Engine& engine, const GroupNormalisationSpec& spec, int max_batch)
+  GroupNormalisation(CudaEngine& engine, const GroupNormalisationSpec& spec, int max_batch)
       : Normalisation(engine, spec.shape, true, int64_t{spec.groups} * max_batch,
                       "group normalisation's"),
         spec_(spec) {}
@@ -229,7 +229,7 @@ class GroupNormalisation final : public Normalisation {
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const GroupNormalisationSpec& spec,
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const GroupNormalisationSpec& spec,
                                    int max_batch) {
   return NewOp<GroupNormalisation>(engine, spec, max_batch);
 }

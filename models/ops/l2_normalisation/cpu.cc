@@ -14,7 +14,7 @@ namespace {
 // weight_ is the scale.
 class L2Normalisation final : public WeightedOp<FloatOp> {
  public:
-  L2Normalisation(Engine& engine, const L2NormalisationSpec& spec, int max_batch)
+  L2Normalisation(CpuEngine& engine, const L2NormalisationSpec& spec, int max_batch)
       : WeightedOp(false),
         engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kL2Normalisation)),
@@ -62,7 +62,7 @@ class L2Normalisation final : public WeightedOp<FloatOp> {
     });
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   const L2NormalisationKernels& kernels_;
   L2NormalisationSpec spec_;
   DeviceArray<float> inverse_;  // of the last Forward: 1 / length, by position and sample
@@ -73,7 +73,8 @@ class L2Normalisation final : public WeightedOp<FloatOp> {
 // Each sample at a position is on its own.
 Padding PaddingOf(const L2NormalisationSpec&) { return Padding::kNone; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const L2NormalisationSpec& spec,
+                                   int max_batch) {
   return NewOp<L2Normalisation>(engine, spec, max_batch);
 }
 

@@ -98,7 +98,7 @@ cudaError_t LengthBackward(const Launch& launch, const ActivationShape& shape, c
 // weight_ is the scale.
 class L2Normalisation final : public WeightedOp<UnaryOp> {
  public:
-  L2Normalisation(Engine& engine, const L2NormalisationSpec& spec, int max_batch)
+  L2Normalisation(CudaEngine& engine, const L2NormalisationSpec& spec, int max_batch)
       : WeightedOp(false),
         engine_(engine),
         spec_(spec),
@@ -127,14 +127,15 @@ class L2Normalisation final : public WeightedOp<UnaryOp> {
   }
 
  private:
-  Engine& engine_;
+  CudaEngine& engine_;
   L2NormalisationSpec spec_;
   DeviceArray<float> inverse_;  // of the last Forward: 1 / length
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const L2NormalisationSpec& spec, int max_batch) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const L2NormalisationSpec& spec,
+                                   int max_batch) {
   return NewOp<L2Normalisation>(engine, spec, max_batch);
 }
 

@@ -26,7 +26,7 @@ namespace {
 
 class MaxPooling final : public FloatOp {
  public:
-  MaxPooling(Engine& engine, const PoolingSpec& spec, int max_batch)
+  MaxPooling(CpuEngine& engine, const PoolingSpec& spec, int max_batch)
       : engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kPooling)),
         spec_(spec),
@@ -59,7 +59,7 @@ class MaxPooling final : public FloatOp {
   }
 
  private:
-  Engine& engine_;
+  CpuEngine& engine_;
   const PoolingKernels& kernels_;
   PoolingSpec spec_;
   DeviceArray<uint8_t> place_;  // which element of the window won
@@ -67,7 +67,7 @@ class MaxPooling final : public FloatOp {
 
 class AveragePooling final : public FloatOp {
  public:
-  AveragePooling(Engine& engine, const PoolingSpec& spec)
+  AveragePooling(CpuEngine& engine, const PoolingSpec& spec)
       : engine_(engine), kernels_(KUMO_AT_ISA(engine.isa, kPooling)), spec_(spec) {}
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
@@ -90,7 +90,7 @@ class AveragePooling final : public FloatOp {
   }
 
  private:
-  Engine& engine_;
+  CpuEngine& engine_;
   const PoolingKernels& kernels_;
   PoolingSpec spec_;
 };
@@ -100,7 +100,7 @@ class AveragePooling final : public FloatOp {
 // The op works on positions, each by vectors of its samples or several by one vector.
 Padding PaddingOf(const PoolingSpec&) { return Padding::kSingle; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const PoolingSpec& spec, int max_batch) {
   if (spec.kind == PoolingSpec::Kind::kMax) {
     return NewOp<MaxPooling>(engine, spec, max_batch);
   }

@@ -177,7 +177,7 @@ cudnnPoolingMode_t ModeOf(PoolingSpec::Kind kind) {
 
 }  // namespace
 
-Pooling::Pooling(Engine& engine, const PoolingSpec& spec) : engine_(engine), spec_(spec) {
+Pooling::Pooling(CudaEngine& engine, const PoolingSpec& spec) : engine_(engine), spec_(spec) {
   KUMO_CUDA(engine, cudnnCreatePoolingDescriptor(pooling_.receive()));
   KUMO_CUDA(engine, cudnnSetPooling2dDescriptor(
                         pooling_.get(), ModeOf(spec.kind), CUDNN_PROPAGATE_NAN, spec.kernel_height,
@@ -216,7 +216,7 @@ namespace {
 
 class PoolingOp final : public UnaryOp {
  public:
-  PoolingOp(Engine& engine, const PoolingSpec& spec) : pooling_(engine, spec) {}
+  PoolingOp(CudaEngine& engine, const PoolingSpec& spec) : pooling_(engine, spec) {}
 
   bool reads_input() const override { return true; }
   bool reads_output() const override { return true; }
@@ -238,7 +238,7 @@ class PoolingOp final : public UnaryOp {
 // In ceil mode, by our own kernels: cuDNN's windows do not reach beyond the padded input.
 class CeilPoolingOp final : public UnaryOp {
  public:
-  CeilPoolingOp(Engine& engine, const PoolingSpec& spec, int max_batch)
+  CeilPoolingOp(CudaEngine& engine, const PoolingSpec& spec, int max_batch)
       : engine_(engine), max_(spec.kind == PoolingSpec::Kind::kMax) {
     const Shape out = spec.output();
     windows_ = {spec.input.channels(),
@@ -281,7 +281,7 @@ class CeilPoolingOp final : public UnaryOp {
   }
 
  private:
-  Engine& engine_;
+  CudaEngine& engine_;
   bool max_;
   PoolWindows windows_;
   DeviceArray<uint8_t> place_;  // which element of the window won
@@ -289,7 +289,7 @@ class CeilPoolingOp final : public UnaryOp {
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PoolingSpec& spec, int max_batch) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const PoolingSpec& spec, int max_batch) {
   if (spec.ceil) return NewOp<CeilPoolingOp>(engine, spec, max_batch);
   const Shape activations[] = {spec.input, spec.output()};
   KUMO_RETURN_IF_ERROR(CheckTakes(activations, max_batch, kMostPooledSamples));

@@ -11,7 +11,7 @@ namespace kumo::cuda {
 
 class Pooling {
  public:
-  Pooling(Engine& engine, const PoolingSpec& spec);
+  Pooling(CudaEngine& engine, const PoolingSpec& spec);
 
   void Forward(int batch, const void* input, void* output);
   void Backward(int batch, const void* input, const void* output, const void* grad_output,
@@ -25,7 +25,7 @@ class Pooling {
   };
   const Tensors& Of(int batch);
 
-  Engine& engine_;
+  CudaEngine& engine_;
   PoolingSpec spec_;
   Descriptor pooling_;
   std::map<int, Tensors> tensors_;  // by batch size

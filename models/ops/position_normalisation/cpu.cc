@@ -14,7 +14,7 @@ namespace {
 // weight_ is the scale, bias_ the shift.
 class PositionNormalisation final : public WeightedOp<FloatOp> {
  public:
-  PositionNormalisation(Engine& engine, const PositionNormalisationSpec& spec, int max_batch)
+  PositionNormalisation(CpuEngine& engine, const PositionNormalisationSpec& spec, int max_batch)
       : WeightedOp(spec.shift),
         engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kPositionNormalisation)),
@@ -67,7 +67,7 @@ class PositionNormalisation final : public WeightedOp<FloatOp> {
     });
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   const PositionNormalisationKernels& kernels_;
   PositionNormalisationSpec spec_;
   DeviceArray<float> mean_;     // of the last Forward, by position and sample
@@ -83,7 +83,7 @@ Padding PaddingOf(const PositionNormalisationSpec& spec) {
   return positions % (kSampleLanes / 4) == 0 ? Padding::kFew : Padding::kWhole;
 }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PositionNormalisationSpec& spec,
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const PositionNormalisationSpec& spec,
                                    int max_batch) {
   return NewOp<PositionNormalisation>(engine, spec, max_batch);
 }

@@ -150,7 +150,7 @@ cudaError_t PositionBackward(const Launch& launch, const ActivationShape& shape,
 
 class PositionNormalisation final : public Normalisation {
  public:
-  PositionNormalisation(Engine& engine, const PositionNormalisationSpec& spec, int max_batch)
+  PositionNormalisation(CudaEngine& engine, const PositionNormalisationSpec& spec, int max_batch)
       : Normalisation(engine, spec.shape, spec.shift, spec.shape.plane() * max_batch, "positions'"),
         epsilon_(spec.epsilon) {}
 
@@ -178,7 +178,7 @@ class PositionNormalisation final : public Normalisation {
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PositionNormalisationSpec& spec,
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const PositionNormalisationSpec& spec,
                                    int max_batch) {
   return NewOp<PositionNormalisation>(engine, spec, max_batch);
 }

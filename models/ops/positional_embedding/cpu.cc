@@ -10,7 +10,7 @@ namespace {
 
 class PositionalEmbedding final : public WeightedOp<FloatOp> {
  public:
-  PositionalEmbedding(Engine& engine, const PositionalEmbeddingSpec& spec)
+  PositionalEmbedding(CpuEngine& engine, const PositionalEmbeddingSpec& spec)
       : WeightedOp(false), engine_(engine), spec_(spec) {}
 
   bool can_run_in_place() const override { return true; }
@@ -48,7 +48,7 @@ class PositionalEmbedding final : public WeightedOp<FloatOp> {
     });
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   PositionalEmbeddingSpec spec_;
 };
 
@@ -57,7 +57,7 @@ class PositionalEmbedding final : public WeightedOp<FloatOp> {
 // Any lanes: the rows of samples are added and summed one by one.
 Padding PaddingOf(const PositionalEmbeddingSpec&) { return Padding::kNone; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PositionalEmbeddingSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const PositionalEmbeddingSpec& spec, int) {
   return NewOp<PositionalEmbedding>(engine, spec);
 }
 

@@ -53,7 +53,7 @@ cudaError_t PositionsGradient(const Launch& launch, const ActivationShape& shape
 
 class PositionalEmbedding final : public WeightedOp<UnaryOp> {
  public:
-  PositionalEmbedding(Engine& engine, const PositionalEmbeddingSpec& spec)
+  PositionalEmbedding(CudaEngine& engine, const PositionalEmbeddingSpec& spec)
       : WeightedOp(false), engine_(engine), spec_(spec) {}
 
   bool can_run_in_place() const override { return true; }
@@ -77,13 +77,13 @@ class PositionalEmbedding final : public WeightedOp<UnaryOp> {
   }
 
  private:
-  Engine& engine_;
+  CudaEngine& engine_;
   PositionalEmbeddingSpec spec_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const PositionalEmbeddingSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const PositionalEmbeddingSpec& spec, int) {
   return NewOp<PositionalEmbedding>(engine, spec);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 class Rearrange final : public FloatOp {
  public:
-  Rearrange(Engine& engine, const RearrangeSpec& spec) : engine_(engine), spec_(spec) {}
+  Rearrange(CpuEngine& engine, const RearrangeSpec& spec) : engine_(engine), spec_(spec) {}
 
   void ForwardFloats(const Pass& pass, const float* input, float* output) override {
     const int64_t lanes = engine_.Lanes(pass.batch);
@@ -42,7 +42,7 @@ class Rearrange final : public FloatOp {
     });
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   RearrangeSpec spec_;
 };
 
@@ -51,7 +51,7 @@ class Rearrange final : public FloatOp {
 // Any lanes: rows of samples are copied.
 Padding PaddingOf(const RearrangeSpec&) { return Padding::kNone; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const RearrangeSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const RearrangeSpec& spec, int) {
   return NewOp<Rearrange>(engine, spec);
 }
 

@@ -70,7 +70,7 @@ cudaError_t RearrangeBackward(const Launch& launch, const ActivationShape& input
 
 class RearrangeOp final : public UnaryOp {
  public:
-  RearrangeOp(Engine& engine, const RearrangeSpec& spec) : engine_(engine), spec_(spec) {
+  RearrangeOp(CudaEngine& engine, const RearrangeSpec& spec) : engine_(engine), spec_(spec) {
     places_.rank = static_cast<int>(spec.strides.size());
     for (int axis = 0; axis < places_.rank; ++axis) {
       places_.extents[axis] = spec.extents()[axis];
@@ -98,14 +98,14 @@ class RearrangeOp final : public UnaryOp {
   }
 
  private:
-  Engine& engine_;
+  CudaEngine& engine_;
   RearrangeSpec spec_;
   Places places_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const RearrangeSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const RearrangeSpec& spec, int) {
   return NewOp<RearrangeOp>(engine, spec);
 }
 

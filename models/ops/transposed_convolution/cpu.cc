@@ -15,7 +15,7 @@ namespace {
 
 class TransposedConvolution final : public WeightedOp<FloatOp> {
  public:
-  TransposedConvolution(Engine& engine, const TransposedConvolutionSpec& spec, int max_batch)
+  TransposedConvolution(CpuEngine& engine, const TransposedConvolutionSpec& spec, int max_batch)
       : WeightedOp(spec.bias),
         engine_(engine),
         output_(spec.output()),
@@ -66,7 +66,7 @@ class TransposedConvolution final : public WeightedOp<FloatOp> {
     convolution_->Bind(weights, gradients);
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   Shape output_;
   std::unique_ptr<Op> convolution_;
   float* filter_ = nullptr;
@@ -76,7 +76,7 @@ class TransposedConvolution final : public WeightedOp<FloatOp> {
 
 Padding PaddingOf(const TransposedConvolutionSpec& spec) { return PaddingOf(spec.convolution); }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const TransposedConvolutionSpec& spec,
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const TransposedConvolutionSpec& spec,
                                    int max_batch) {
   return NewOp<TransposedConvolution>(engine, spec, max_batch);
 }

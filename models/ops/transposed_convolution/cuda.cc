@@ -13,7 +13,7 @@ namespace {
 
 class TransposedConvolution final : public WeightedOp<UnaryOp> {
  public:
-  TransposedConvolution(Engine& engine, const TransposedConvolutionSpec& spec, int max_batch)
+  TransposedConvolution(CudaEngine& engine, const TransposedConvolutionSpec& spec, int max_batch)
       : WeightedOp(spec.bias), engine_(engine), spec_(spec), filter_(engine, spec.convolution) {
     if (spec.bias) {
       engine.ReserveWorkspace(ChannelScratch(engine.ShapeOf(spec.output(), max_batch)));
@@ -57,7 +57,7 @@ class TransposedConvolution final : public WeightedOp<UnaryOp> {
     return plans_.try_emplace(batch, engine_, spec_.convolution, batch).first->second;
   }
 
-  Engine& engine_;
+  CudaEngine& engine_;
   TransposedConvolutionSpec spec_;
   ConvolutionFilter filter_;
   std::map<int, ConvolutionPlan> plans_;  // by batch size
@@ -65,7 +65,7 @@ class TransposedConvolution final : public WeightedOp<UnaryOp> {
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const TransposedConvolutionSpec& spec,
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const TransposedConvolutionSpec& spec,
                                    int max_batch) {
   const Shape activations[] = {spec.convolution.input, spec.convolution.output()};
   KUMO_RETURN_IF_ERROR(CheckTakes(activations, max_batch));

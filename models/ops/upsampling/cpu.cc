@@ -31,7 +31,7 @@ std::vector<UpsamplingSource> SourcesAlong(const UpsamplingSpec& spec, int64_t s
 
 class Upsampling final : public FloatOp {
  public:
-  Upsampling(Engine& engine, const UpsamplingSpec& spec)
+  Upsampling(CpuEngine& engine, const UpsamplingSpec& spec)
       : engine_(engine),
         kernels_(KUMO_AT_ISA(engine.isa, kUpsampling)),
         spec_(spec),
@@ -68,7 +68,7 @@ class Upsampling final : public FloatOp {
             columns_.data()};
   }
 
-  Engine& engine_;
+  CpuEngine& engine_;
   const UpsamplingKernels& kernels_;
   UpsamplingSpec spec_;
   std::vector<UpsamplingSource> rows_;
@@ -80,7 +80,7 @@ class Upsampling final : public FloatOp {
 // The op works on positions, each by vectors of its samples.
 Padding PaddingOf(const UpsamplingSpec&) { return Padding::kSingle; }
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const UpsamplingSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CpuEngine& engine, const UpsamplingSpec& spec, int) {
   return NewOp<Upsampling>(engine, spec);
 }
 

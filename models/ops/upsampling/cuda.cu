@@ -99,7 +99,7 @@ __global__ void UpsampleBackwardKernel(UpsamplingGeometry g, const T* dy, T* dx)
 
 class Upsampling final : public UnaryOp {
  public:
-  Upsampling(Engine& engine, const UpsamplingSpec& spec)
+  Upsampling(CudaEngine& engine, const UpsamplingSpec& spec)
       : engine_(engine),
         geometry_{spec.input.channels(),
                   0,
@@ -132,13 +132,13 @@ class Upsampling final : public UnaryOp {
   }
 
  private:
-  Engine& engine_;
+  CudaEngine& engine_;
   UpsamplingGeometry geometry_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Op>> MakeOp(Engine& engine, const UpsamplingSpec& spec, int) {
+Result<std::unique_ptr<Op>> MakeOp(CudaEngine& engine, const UpsamplingSpec& spec, int) {
   return NewOp<Upsampling>(engine, spec);
 }
 

@@ -1,11 +1,11 @@
-#include "models/backend/cuda/staging.h"
+#include "models/backend/cuda/pinned_staging.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace kumo::cuda {
 
-Staging::Piece* Staging::Next() {
+PinnedStaging::Piece* PinnedStaging::Next() {
   if (!engine_.Ready()) return nullptr;
   Piece& piece = pieces_[next_];
   next_ = (next_ + 1) % pieces_.size();
@@ -22,7 +22,7 @@ Staging::Piece* Staging::Next() {
   return engine_.ok() ? &piece : nullptr;
 }
 
-void Staging::Write(const void* from, size_t bytes, void* to) {
+void PinnedStaging::Write(const void* from, size_t bytes, void* to) {
   for (size_t done = 0; done < bytes;) {
     Piece* const piece = Next();
     if (piece == nullptr) return;

@@ -10,15 +10,15 @@
 #include <memory>
 #include <span>
 
-#include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/cuda_engine.h"
 #include "models/backend/cuda/pinned_pool.h"
 
 namespace kumo::cuda {
 
 // Copies in order with everything else: into arrays that queued work may still use.
-class Staging {
+class PinnedStaging {
  public:
-  Staging(Engine& engine, PinnedPool& pool) : engine_(engine), pool_(pool) {}
+  PinnedStaging(CudaEngine& engine, PinnedPool& pool) : engine_(engine), pool_(pool) {}
 
   // Queues the copy on the engine's stream. Waits only while all pieces are on their way.
   void Write(const void* from, size_t bytes, void* to);
@@ -33,7 +33,7 @@ class Staging {
   // The next piece, free to be filled; null when something has failed.
   Piece* Next();
 
-  Engine& engine_;
+  CudaEngine& engine_;
   PinnedPool& pool_;
   std::array<Piece, 4> pieces_;
   size_t next_ = 0;
@@ -43,7 +43,7 @@ class Staging {
 // while the step before it computes with the other.
 class InputBuffers {
  public:
-  InputBuffers(Engine& engine, PinnedPool& pool) : engine_(engine), pool_(pool) {}
+  InputBuffers(CudaEngine& engine, PinnedPool& pool) : engine_(engine), pool_(pool) {}
   ~InputBuffers();
 
   using Part = std::span<const std::byte>;
@@ -64,7 +64,7 @@ class InputBuffers {
 
   bool Prepare(Transfer* transfer, size_t bytes);
 
-  Engine& engine_;
+  CudaEngine& engine_;
   PinnedPool& pool_;
   Stream stream_;
   std::array<Transfer, 2> transfers_;

@@ -19,7 +19,7 @@ namespace kumo::cpu {
 // Name of the ops' own arrays in the memory ledger.
 inline constexpr char kWorkspace[] = "layers' own arrays";
 
-struct Engine {
+struct CpuEngine {
   Isa isa;
   const ElementwiseKernels& elementwise;
   ThreadPool pool;

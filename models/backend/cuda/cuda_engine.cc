@@ -1,11 +1,11 @@
-#include "models/backend/cuda/engine.h"
+#include "models/backend/cuda/cuda_engine.h"
 
 #include <string>
 #include <string_view>
 
 namespace kumo::cuda {
 
-Result<std::unique_ptr<Engine>> Engine::Make(const CudaOptions& options) {
+Result<std::unique_ptr<CudaEngine>> CudaEngine::Make(const CudaOptions& options) {
   const std::string name = "network.device=cuda:" + std::to_string(options.device);
   const Result<std::vector<std::string>> devices = ListCudaDevices();
   if (!devices.ok()) return devices.status().WithContext(name);
@@ -14,13 +14,13 @@ Result<std::unique_ptr<Engine>> Engine::Make(const CudaOptions& options) {
     for (const std::string& device : *devices) there += (there.empty() ? "" : ", ") + device;
     return FailedPrecondition(name + ": there is only " + there);
   }
-  std::unique_ptr<Engine> engine(new Engine());
+  std::unique_ptr<CudaEngine> engine(new CudaEngine());
   engine->options_ = options;
   KUMO_RETURN_IF_ERROR(engine->Open());
   return engine;
 }
 
-Status Engine::Open() {
+Status CudaEngine::Open() {
   cudaDeviceProp properties{};
   if (!KUMO_CUDA(*this, cudaGetDeviceProperties(&properties, options_.device))) return failure_;
   device_name_ = properties.name;
@@ -48,7 +48,7 @@ Status Engine::Open() {
   return Wait();
 }
 
-Engine::~Engine() {
+CudaEngine::~CudaEngine() {
   Free(loss_scale_);
   Free(step_);
   Free(workspace_);
@@ -56,7 +56,7 @@ Engine::~Engine() {
 
 // Each thread has a current device of its own, the first one until it says otherwise; and a backend
 // is made by one thread and used by another.
-bool Engine::Enter() {
+bool CudaEngine::Enter() {
   thread_local int current = 0;
   if (current == options_.device) return true;
   if (!Check(cudaSetDevice(options_.device), "cudaSetDevice", __FILE__, __LINE__)) return false;
@@ -64,7 +64,7 @@ bool Engine::Enter() {
   return true;
 }
 
-void* Engine::TryAllocate(size_t bytes, const std::string& what) {
+void* CudaEngine::TryAllocate(size_t bytes, const std::string& what) {
   if (bytes == 0 || !Ready()) return nullptr;
   void* memory = nullptr;
   const cudaError_t code = cudaMalloc(&memory, bytes);
@@ -77,7 +77,7 @@ void* Engine::TryAllocate(size_t bytes, const std::string& what) {
   return memory;
 }
 
-void* Engine::Allocate(size_t bytes, const std::string& what) {
+void* CudaEngine::Allocate(size_t bytes, const std::string& what) {
   void* const memory = TryAllocate(bytes, what);
   if (memory != nullptr) {
     KUMO_CUDA(*this, cudaMemsetAsync(memory, 0, bytes, stream_.get()));
@@ -87,7 +87,7 @@ void* Engine::Allocate(size_t bytes, const std::string& what) {
   return memory;
 }
 
-Status Engine::NoRoom(size_t bytes, const std::string& what) const {
+Status CudaEngine::NoRoom(size_t bytes, const std::string& what) const {
   size_t free = 0;
   size_t total = 0;
   (void)cudaMemGetInfo(&free, &total);
@@ -99,26 +99,28 @@ Status Engine::NoRoom(size_t bytes, const std::string& what) const {
                            ". Smaller sync.minibatch and evaluation.minibatch need less");
 }
 
-void Engine::Free(void* memory) {
+void CudaEngine::Free(void* memory) {
   if (memory == nullptr) return;
   Drain();
   ledger_.Remove(memory);
   (void)cudaFree(memory);
 }
 
-void Engine::Drain() {
+void CudaEngine::Drain() {
   if (Enter()) (void)cudaStreamSynchronize(stream_.get());
 }
 
-size_t Engine::FreeBytes() {
+size_t CudaEngine::FreeBytes() {
   size_t free = 0;
   size_t total = 0;
   return KUMO_CUDA(*this, cudaMemGetInfo(&free, &total)) ? free : 0;
 }
 
-void Engine::SetStep(const StepBlock& step) { KUMO_CUDA(*this, StoreStep(launch(), step, step_)); }
+void CudaEngine::SetStep(const StepBlock& step) {
+  KUMO_CUDA(*this, StoreStep(launch(), step, step_));
+}
 
-bool Engine::TryReserveWorkspace(size_t bytes) {
+bool CudaEngine::TryReserveWorkspace(size_t bytes) {
   if (bytes <= workspace_bytes_) return ok();
   const std::string what = "the libraries' workspace";
   // The old one goes first: the new one may need its room.
@@ -134,12 +136,12 @@ bool Engine::TryReserveWorkspace(size_t bytes) {
   return reserved;
 }
 
-void Engine::ReserveWorkspace(size_t bytes) {
+void CudaEngine::ReserveWorkspace(size_t bytes) {
   if (ok() && !TryReserveWorkspace(bytes)) Remember(NoRoom(bytes, "the libraries' workspace"));
 }
 
-bool Engine::Fail(const char* library, const char* problem, const char* call, const char* file,
-                  int line) {
+bool CudaEngine::Fail(const char* library, const char* problem, const char* call, const char* file,
+                      int line) {
   if (!failure_.ok()) return false;
   // An op's file is named together with its folder: "pooling/cuda.cu".
   const std::string_view path(file);
@@ -151,11 +153,11 @@ bool Engine::Fail(const char* library, const char* problem, const char* call, co
   return false;
 }
 
-bool Engine::Check(cudaError_t code, const char* call, const char* file, int line) {
+bool CudaEngine::Check(cudaError_t code, const char* call, const char* file, int line) {
   return code == cudaSuccess || Fail("CUDA", cudaGetErrorString(code), call, file, line);
 }
 
-bool Engine::Check(cudnnStatus_t code, const char* call, const char* file, int line) {
+bool CudaEngine::Check(cudnnStatus_t code, const char* call, const char* file, int line) {
   if (code == CUDNN_STATUS_SUCCESS) return true;
   char why[256] = "";
   cudnnGetLastErrorString(why, sizeof(why));
@@ -164,12 +166,12 @@ bool Engine::Check(cudnnStatus_t code, const char* call, const char* file, int l
   return Fail("cuDNN", problem.c_str(), call, file, line);
 }
 
-bool Engine::Check(cublasStatus_t code, const char* call, const char* file, int line) {
+bool CudaEngine::Check(cublasStatus_t code, const char* call, const char* file, int line) {
   return code == CUBLAS_STATUS_SUCCESS ||
          Fail("cuBLAS", cublasLtGetStatusString(code), call, file, line);
 }
 
-Status Engine::Wait() {
+Status CudaEngine::Wait() {
   // A kernel's failure appears here; its layer is unknown.
   place_ = nullptr;
   KUMO_CUDA(*this, cudaStreamSynchronize(stream_.get()));

@@ -32,10 +32,10 @@ using Event = Handle<cudaEvent_t, cudaEventDestroy>;
 using Cudnn = Handle<cudnnHandle_t, cudnnDestroy>;
 using CublasLt = Handle<cublasLtHandle_t, cublasLtDestroy>;
 
-class Engine final : public DeviceMemory {
+class CudaEngine final : public DeviceMemory {
  public:
   // FailedPrecondition if there is no such device; the message names the devices.
-  static Result<std::unique_ptr<Engine>> Make(const CudaOptions& options);
+  static Result<std::unique_ptr<CudaEngine>> Make(const CudaOptions& options);
 
   const CudaOptions& options() const { return options_; }
   const std::string& device_name() const { return device_name_; }
@@ -99,10 +99,10 @@ class Engine final : public DeviceMemory {
   // Until everything queued is done; the first failure.
   Status Wait();
 
-  ~Engine() override;
+  ~CudaEngine() override;
 
  private:
-  Engine() = default;
+  CudaEngine() = default;
   Status Open();
   bool Enter();
   Status NoRoom(size_t bytes, const std::string& what) const;
@@ -125,7 +125,7 @@ class Engine final : public DeviceMemory {
 
 // An array with undefined content, empty without a failure if there is not enough memory.
 template <typename T>
-DeviceArray<T> TryArray(Engine& engine, int64_t size, const std::string& what) {
+DeviceArray<T> TryArray(CudaEngine& engine, int64_t size, const std::string& what) {
   return {engine, engine.TryAllocate(static_cast<size_t>(size) * sizeof(T), what), size};
 }
 
