@@ -28,7 +28,7 @@ std::string Comment(const std::string& text) {
 
 // True if a setting of the source experiment is copied.
 bool IsTakenOver(const Option& option, const LoadedExperiment& from) {
-  if (option.key == "job.name" || option.key == "output.directory") return false;
+  if (option.scope == Scope::kJob) return false;
   return option.key == kNetworkFile || from.origins.contains(option.key);
 }
 

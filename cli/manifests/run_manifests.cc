@@ -125,9 +125,8 @@ std::vector<std::string> ContradictionsInPods(const LoadedExperiment& loaded,
 
 // Settings that the manifests decide: pods have fixed places for unpacked data and keys, and a
 // fixed port for their page; and each start of a pod resumes.
-bool IsLeftOut(const std::string& key) {
-  return key == "data.cache" || key == "checkpoint.resume" || key == "cluster.keys" ||
-         key == "http.address";
+bool IsLeftOut(const Option& option) {
+  return option.scope == Scope::kMachine || option.key == "checkpoint.resume";
 }
 
 // A string of YAML, which would take on, null and 1e5 for other types. text: without quotes and
@@ -291,7 +290,7 @@ std::string PodExperimentText(const LoadedExperiment& loaded, const ClusterRun& 
     std::string value;
     if (decided != of_run.end()) {
       value = decided->second;
-    } else if (loaded.origins.contains(option.key) && !IsLeftOut(option.key)) {
+    } else if (loaded.origins.contains(option.key) && !IsLeftOut(option)) {
       value = option.write(loaded.experiment);
       if (option.base != PathBase::kNone) value = WithoutVariables(value);
     } else {

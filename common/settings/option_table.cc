@@ -126,7 +126,8 @@ std::vector<Option> Rows() {
   return {
       {KUMO_SETTING(job.name),
        .allowed = {.characters = "-_", .text = "letters, digits, '-' and '_'"}, .effect = kStart,
-       .default_text = "the file's name without .conf", .also = "experiment_name run_name title",
+       .scope = Scope::kJob, .default_text = "the file's name without .conf",
+       .also = "experiment_name run_name title",
        .help = "Name of the job in logs, checkpoints and messages between processes"},
       {KUMO_SETTING(job.seed), .allowed = Between(0, 9007199254740991.0), .effect = kOrder,
        .also = "random_seed rng_seed manual_seed",
@@ -204,7 +205,7 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(data.directory), .base = PathBase::kWorkingDirectory,
        .default_text = "$KUMO_DATA", .also = "data dataset data_dir data_root root data_path path",
        .help = "Folder of relative data files, relative to the working directory"},
-      {KUMO_SETTING(data.cache), .base = PathBase::kWorkingDirectory,
+      {KUMO_SETTING(data.cache), .base = PathBase::kWorkingDirectory, .scope = Scope::kMachine,
        .default_text = "$XDG_CACHE_HOME/kumo, else ~/.cache/kumo",
        .also = "cache_dir cache_directory scratch",
        .help = "Cache folder on this machine for unpacked data files and decoded images, shared by "
@@ -236,7 +237,7 @@ std::vector<Option> Rows() {
        .base = PathBase::kDataDirectory, .path = PathKind::kBaseNameIfAbsolute,
        .also = "corpus input_file text_file dataset_text",
        .help = "Text file (optionally .gz) of both sets (reader text)"},
-      {KUMO_SETTING(data.tokens), .effect = kData, .no_effect = {kWithoutText},
+      {KUMO_SETTING(data.tokens), .effect = kInput, .no_effect = {kWithoutText},
        .also = "tokenizer tokeniser encoding vocabulary vocab", .help = "Tokens of a text"},
       {KUMO_SETTING(data.window), .unit = "tokens", .allowed = Between(1, 1 << 20), .effect = kData,
        .no_effect = {kWithoutText},
@@ -381,7 +382,7 @@ std::vector<Option> Rows() {
            "(readers voc, coco, table, masks); objects of other classes are dropped; empty: the "
            "classes that occur in the data, in the order of their names (coco: of their ids; "
            "masks: classes have no names)"},
-      {KUMO_SETTING(data.columns), .effect = kData, .no_effect = {kWithoutColumns},
+      {KUMO_SETTING(data.columns), .effect = kInput, .no_effect = {kWithoutColumns},
        .also = "fields column_map x_col y_col image_column label_column",
        .help =
            "Fields of the samples and their columns (reader table), joined by commas: "
@@ -702,7 +703,7 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(checkpoint.disks), .also = "volumes shared_folder local_disk pvc nfs",
        .help = "Disks of the servers"},
 
-      {KUMO_SETTING(output.directory), .base = PathBase::kWorkingDirectory,
+      {KUMO_SETTING(output.directory), .base = PathBase::kWorkingDirectory, .scope = Scope::kJob,
        .default_text = "out/<job.name>",
        .also = "output out output_dir out_dir log_dir save_dir checkpoint_dir",
        .help = "Folder of checkpoints, curves and logs, relative to the working directory"},
@@ -762,7 +763,8 @@ std::vector<Option> Rows() {
        .also = "heartbeat heartbeat_interval", .help = "Time between two heartbeats"},
       {KUMO_SETTING(cluster.server_threads), .unit = "threads", .allowed = Between(1, 1024),
        .help = "Arithmetic threads of a server"},
-      {KUMO_SETTING(cluster.keys), .base = PathBase::kWorkingDirectory, .default_text = "none",
+      {KUMO_SETTING(cluster.keys), .base = PathBase::kWorkingDirectory, .scope = Scope::kMachine,
+       .default_text = "none",
        .also = "key tls ssl encryption encrypt security certificate cert secret",
        .help = "Folder of keys made by `kumo keys`, relative to the working directory: tcp "
                "connections are encrypted and limited to the key holders"},
@@ -776,7 +778,7 @@ std::vector<Option> Rows() {
 
       {KUMO_SETTING(http.address),
        .allowed = Saying("host:port, *:port for every interface, port 0 for any free one"),
-       .default_text = "`kumo launch` picks a free loopback port",
+       .scope = Scope::kMachine, .default_text = "`kumo launch` picks a free loopback port",
        .also = "page metrics dashboard web_port http_port metrics_port listen",
        .help = "Address of server 0's status page and Prometheus metrics, open to anyone who can "
                "connect"},

@@ -26,6 +26,13 @@ enum class PathKind { kNone, kBaseName, kBaseNameIfAbsolute };
 // relative one in an experiment file is relative to.
 enum class PathBase { kNone, kWorkingDirectory, kDataDirectory, kExperimentFile };
 
+// What a value belongs to, and so whether a copy of the experiment takes it over.
+enum class Scope {
+  kExperiment,  // the experiment: copies have the same
+  kJob,         // one job: another job has its own
+  kMachine,     // the machine of a process, as a port or a folder outside the data and the output
+};
+
 enum class OptionType { kFlag, kInteger, kNumber, kText, kNumbers, kTexts };
 
 // Effect of another value of a setting; several may hold. Every effect but kLayout makes a setting
@@ -48,7 +55,8 @@ enum class Effect : uint32_t {
   // On which samples the data have, not on their form; may change if the rounds so far keep their
   // places in the epochs.
   kFiles = 1 << 10 | kResult,
-  kPixels = 1 << 11 | kData,  // on the numbers that stand for an image's pixels; must stay
+  kInput = 1 << 11 | kData,    // on the numbers of a sample at the network's input; must stay
+  kPixels = 1 << 14 | kInput,  // on the numbers that stand for an image's pixels; must stay
   // kMomentDecay and kAnyMoments of a block rule.
   kBlockMomentDecay = 1 << 12 | kResult,
   kBlockMoments = 1 << 13 | kResult,
@@ -81,6 +89,7 @@ struct Option {
   std::vector<NoEffect> no_effect = {};  // conditions under which it has none
   PathBase base = PathBase::kNone;
   PathKind path = PathKind::kNone;
+  Scope scope = Scope::kExperiment;
   std::string_view default_text = "";  // shown instead of a default that is worked out
   // Name before a rename: still read, and still the name in experiment texts, so that hashes stay.
   std::string_view old_key = "";

@@ -233,9 +233,11 @@ Result<std::vector<std::vector<Detection>>> RunningModel::Detect(int batch, int 
 
 namespace {
 
-// Settings that change a sample on its way into the network.
-constexpr std::string_view kInputs[] = {"data.scale", "data.subtract_mean", "data.mean",
-                                        "data.std",   "data.tokens",        "data.columns"};
+// Whether the setting changes a sample on its way into the network.
+bool IsOfInput(std::string_view key) {
+  const Option* const option = OptionTable::Shared().Find(key);
+  return option != nullptr && option->Has(Effect::kInput);
+}
 
 // Whether --set names the setting, also by its old key.
 bool IsSaid(std::string_view key, const std::vector<std::string>& sets) {
@@ -272,7 +274,7 @@ Status CheckSameInputs(const checkpoint::Manifest& manifest, const Experiment& e
   std::string differences;
   std::string options;
   for (const SettingChange& change : SettingChanges(manifest.experiment_text(), experiment)) {
-    if (std::ranges::count(kInputs, change.key) == 0 || IsSaid(change.key, sets)) continue;
+    if (!IsOfInput(change.key) || IsSaid(change.key, sets)) continue;
     differences += (differences.empty() ? "" : ", ") + DescribeChange(change);
     options += " " + SetOption(change.key, change.then);
   }
