@@ -1,9 +1,10 @@
 #include "common/base/json.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
+
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
@@ -65,12 +66,7 @@ std::string ToJson(std::string_view text) {
   return out + "\"";
 }
 
-std::string ToJson(double number) {
-  if (!std::isfinite(number)) return "null";
-  char text[40];
-  const auto [end, error] = std::to_chars(text, text + sizeof(text), number);
-  return {text, end};
-}
+std::string ToJson(double number) { return std::isfinite(number) ? ShortestText(number) : "null"; }
 
 std::string ToJson(const JsonArray& array) { return array.array(); }
 std::string ToJson(const JsonFields& object) { return object.object(); }

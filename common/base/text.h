@@ -39,6 +39,13 @@ std::optional<Number> ParseNumber(std::string_view text) {
   return text.empty() ? number : std::nullopt;
 }
 
+// The shortest decimal text that reads back as the same number.
+template <typename Number>
+std::string ShortestText(Number number) {
+  char buffer[64];  // longer than any number
+  return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), number).ptr);
+}
+
 // 8 or 16 lowercase hexadecimal digits.
 std::string HexDigits(uint32_t number);
 std::string HexDigits(uint64_t number);

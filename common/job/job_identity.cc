@@ -7,6 +7,7 @@
 #include "common/job/protocol.h"
 #include "common/job/tensor_factors.h"
 #include "common/settings/experiment_text.h"
+#include "common/settings/round_problems.h"
 
 namespace kumo {
 namespace {
@@ -195,6 +196,8 @@ wire::JobSpec SpecToWire(const JobSpec& spec) {
 }
 
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec) {
+  const std::vector<SettingProblem> problems = ProblemsOfRounds(experiment.sync);
+  if (!problems.empty()) return InvalidArgument(problems.front().key + problems.front().what);
   KUMO_RETURN_IF_ERROR(CheckSums(experiment, spec));
   KUMO_RETURN_IF_ERROR(CheckChunks(experiment, spec.layout));
   PlanSettings plan;

@@ -67,7 +67,8 @@ struct JobSpec {
 Result<JobSpec> ParseSpec(const wire::JobSpec& spec);
 wire::JobSpec SpecToWire(const JobSpec& spec);
 
-// The plan, which every process works out for itself.
+// The plan, which every process works out for itself. InvalidArgument for settings that contradict
+// each other (round_problems.h), as a checkpoint's may, and for what no job may have.
 Result<JobPlan> PlanFor(const Experiment& experiment, const JobSpec& spec);
 // The shard map, likewise. Requires 1 <= servers <= kMaxServers.
 ShardMap ShardMapFor(const Experiment& experiment, const ParameterLayout& layout, int servers);

@@ -16,20 +16,29 @@ Range EvenSlice(Range range, int part, int parts) {
   return {begin, begin + quotient + (part < remainder ? 1 : 0)};
 }
 
-Status CheckPositive(const char* name, int64_t value) {
-  if (value >= 1) return OkStatus();
-  return InvalidArgument(std::string(name) + " = " + std::to_string(value) +
-                         ": must be at least 1");
+// What the option table and ProblemsOfRounds have refused.
+void CheckRanges(const PlanSettings& settings) {
+  CHECK_GE(settings.partitions, 1);
+  CHECK_GE(settings.minibatch, 1);
+  CHECK_GE(settings.block, 1);
+  CHECK_GE(settings.epochs, 1);
+  CHECK(settings.overlap >= 0 && settings.overlap < settings.block) << settings.overlap;
+  const int most = settings.mode == SyncMode::kAsync      ? kMostStaleness
+                   : settings.mode == SyncMode::kGradient ? kMostDelay
+                                                          : 0;
+  CHECK(settings.delay >= 0 && settings.delay <= most) << settings.delay;
+  CHECK(settings.fragments >= 1 && settings.fragments <= kMostFragments) << settings.fragments;
+  CHECK_GE(settings.warmup_samples, 0);
 }
 
 }  // namespace
 
 Result<JobPlan> JobPlan::Make(const PlanSettings& settings) {
-  KUMO_RETURN_IF_ERROR(CheckPositive("training samples", settings.train_samples));
-  KUMO_RETURN_IF_ERROR(CheckPositive("partitions", settings.partitions));
-  KUMO_RETURN_IF_ERROR(CheckPositive("minibatch", settings.minibatch));
-  KUMO_RETURN_IF_ERROR(CheckPositive("block", settings.block));
-  KUMO_RETURN_IF_ERROR(CheckPositive("epochs", settings.epochs));
+  CheckRanges(settings);
+  if (settings.train_samples < 1) {
+    return InvalidArgument("training samples = " + std::to_string(settings.train_samples) +
+                           ": must be at least 1");
+  }
   if (settings.train_samples > int64_t{1} << 40 || settings.epochs > 1'000'000) {
     return InvalidArgument("a job of " + std::to_string(settings.train_samples) + " samples and " +
                            std::to_string(settings.epochs) + " epochs is too long");
@@ -41,27 +50,6 @@ Result<JobPlan> JobPlan::Make(const PlanSettings& settings) {
                            std::to_string(settings.block) + " minibatches each of " +
                            std::to_string(settings.minibatch) + " samples is too long");
   }
-  if (settings.overlap < 0 || settings.overlap >= settings.block) {
-    return InvalidArgument("overlap = " + std::to_string(settings.overlap) +
-                           ": must be at least 0 and less than the " +
-                           std::to_string(settings.block) + " minibatches of a block");
-  }
-  const int most = settings.mode == SyncMode::kAsync      ? kMostStaleness
-                   : settings.mode == SyncMode::kGradient ? kMostDelay
-                                                          : 0;
-  if (settings.delay < 0 || settings.delay > most) {
-    return InvalidArgument("delay = " + std::to_string(settings.delay) + ": must be from 0 to " +
-                           std::to_string(most));
-  }
-  if (settings.fragments < 1 || settings.fragments > kMostFragments) {
-    return InvalidArgument("fragments = " + std::to_string(settings.fragments) +
-                           ": must be from 1 to " + std::to_string(kMostFragments));
-  }
-  if (settings.warmup_samples < 0) {
-    return InvalidArgument("warmup_samples = " + std::to_string(settings.warmup_samples) +
-                           ": must be at least 0");
-  }
-
   JobPlan plan;
   plan.settings_ = settings;
   const int64_t n = settings.train_samples;

@@ -83,7 +83,9 @@ struct RoundPlan {
 class JobPlan {
  public:
   JobPlan() = default;
-  // InvalidArgument for a setting out of range.
+  // Requires settings in the ranges of the option table and without ProblemsOfRounds, which PlanFor
+  // (job_identity.h) refuses. InvalidArgument without training samples, and for a job or a round
+  // that is too long.
   static Result<JobPlan> Make(const PlanSettings& settings);
 
   const PlanSettings& settings() const { return settings_; }

@@ -5,35 +5,22 @@
 #include <functional>
 #include <limits>
 #include <numbers>
-#include <sstream>
+
+#include "common/base/text.h"
 
 namespace kumo {
 namespace {
 
-// The option table checks settings one by one, and those of a checkpoint are not checked against
-// each other.
-Status CheckMilestones(const std::string& section, const std::vector<double>& milestones) {
-  const auto at = std::ranges::adjacent_find(milestones, std::greater_equal<>());
-  if (at == milestones.end()) return OkStatus();
-  std::ostringstream message;
-  message << section << ".milestones has " << at[1] << " after " << at[0]
-          << ": they must ascend strictly";
-  return InvalidArgument(message.str());
-}
-
-Status CheckStages(const std::string& section, const ScheduleSettings& settings) {
+// " has 2 values: ...", unless there is one for each stage. wanted_by: "there must be".
+void CheckStages(const std::string& section, const ScheduleSettings& settings, const char* setting,
+                 const std::vector<double>& values, const std::string& wanted_by,
+                 std::vector<SettingProblem>* problems) {
   const size_t stages = settings.milestones.size() + 1;
-  const auto check_count = [&](const char* setting, size_t count) {
-    if (count == stages) return OkStatus();
-    return InvalidArgument(section + "." + setting + " has " + std::to_string(count) +
-                           " values: " + std::to_string(stages - 1) + " " + section +
-                           ".milestones make " + std::to_string(stages) + " stages");
-  };
-  if (settings.type == ScheduleType::kStages) {
-    KUMO_RETURN_IF_ERROR(check_count("rates", settings.rates.size()));
-  }
-  if (settings.time_constants.empty()) return OkStatus();
-  return check_count("time_constants", settings.time_constants.size());
+  if (values.size() == stages) return;
+  problems->push_back({section + "." + setting, " has " + std::to_string(values.size()) +
+                                                    " values: " + wanted_by + " " +
+                                                    std::to_string(stages) + ", one more than " +
+                                                    section + ".milestones has"});
 }
 
 // floor(position / stage), as if both were the decimal fractions that they stand for. They have
@@ -47,12 +34,43 @@ double StagesBefore(double position, double stage) {
 
 }  // namespace
 
+std::vector<SettingProblem> ProblemsOf(const ScheduleSettings& settings, const std::string& section,
+                                       int epochs, std::optional<int64_t> samples_per_epoch) {
+  std::vector<SettingProblem> problems;
+  if (!settings.time_constants.empty()) {
+    CheckStages(section, settings, "time_constants", settings.time_constants, "there must be",
+                &problems);
+  }
+  if (settings.type == ScheduleType::kStages) {
+    CheckStages(section, settings, "rates", settings.rates, section + ".type = stages needs",
+                &problems);
+  }
+  if (std::ranges::adjacent_find(settings.milestones, std::greater_equal<>()) !=
+      settings.milestones.end()) {
+    std::vector<std::string> milestones;
+    for (const double one : settings.milestones) milestones.push_back(ShortestText(one));
+    problems.push_back({section + ".milestones", " = " + Join(milestones) + ": must ascend"});
+  }
+  const std::string warmup = " = " + ShortestText(settings.warmup) + ": must be below ";
+  if (settings.unit == PositionUnit::kEpoch && settings.warmup >= epochs) {
+    problems.push_back({section + ".warmup", warmup + "job.epochs = " + std::to_string(epochs)});
+  }
+  if (settings.unit == PositionUnit::kSample && samples_per_epoch) {
+    const double samples = static_cast<double>(*samples_per_epoch) * epochs;
+    if (settings.warmup >= samples) {
+      problems.push_back({section + ".warmup",
+                          warmup + "the job's length of " + ShortestText(samples) + " samples"});
+    }
+  }
+  return problems;
+}
+
 Result<Schedule> Schedule::Make(const ScheduleSettings& settings, int64_t samples_per_epoch,
                                 int epochs, const std::string& section) {
   CHECK_GE(samples_per_epoch, 1);
   CHECK_GE(epochs, 1);
-  KUMO_RETURN_IF_ERROR(CheckMilestones(section, settings.milestones));
-  KUMO_RETURN_IF_ERROR(CheckStages(section, settings));
+  const auto problems = ProblemsOf(settings, section, epochs, samples_per_epoch);
+  if (!problems.empty()) return InvalidArgument(problems.front().key + problems.front().what);
 
   Schedule schedule;
   schedule.settings_ = settings;
@@ -60,13 +78,6 @@ Result<Schedule> Schedule::Make(const ScheduleSettings& settings, int64_t sample
   schedule.samples_per_unit_ =
       settings.unit == PositionUnit::kEpoch ? static_cast<double>(samples_per_epoch) : 1.0;
   schedule.end_ = samples / schedule.samples_per_unit_;
-  if (settings.warmup >= schedule.end_ && settings.warmup > 0.0) {
-    std::ostringstream message;
-    message << section << ".warmup = " << settings.warmup
-            << " is out of range: it must be below the "
-            << "job's length of " << schedule.end_ << " " << WordOf(settings.unit) << "s";
-    return InvalidArgument(message.str());
-  }
   return schedule;
 }
 

@@ -67,12 +67,24 @@ struct ScheduleSettings {
   double warmup = 0.0;  // >= 0, linear from 0 to the base rate over this many units
 };
 
+// A setting that contradicts others: its key, and the rest of the sentence, " = 3,2: must ascend".
+struct SettingProblem {
+  std::string key;
+  std::string what;
+};
+
+// Contradictions of a schedule: stages without values, milestones that do not ascend strictly, and
+// a warm-up as long as the job. section: of the settings, in keys. samples_per_epoch: nullopt if
+// they are not known yet. Requires settings in the ranges of the option table.
+std::vector<SettingProblem> ProblemsOf(const ScheduleSettings& settings, const std::string& section,
+                                       int epochs, std::optional<int64_t> samples_per_epoch);
+
 // A value; thread-safe.
 class Schedule {
  public:
   // Requires settings in the ranges of the option table, and samples_per_epoch and epochs >= 1.
-  // InvalidArgument if the milestones do not ascend strictly, if the stages
-  // lack values, or if the warm-up is as long as the job. section: of the settings, in messages.
+  // InvalidArgument for the first of ProblemsOf: settings of a checkpoint are not compared with
+  // each other where they are read.
   static Result<Schedule> Make(const ScheduleSettings& settings, int64_t samples_per_epoch,
                                int epochs, const std::string& section = "schedule");
   // The rate for the mean gradient of `step_samples` samples, after `samples` samples of the whole

@@ -9,19 +9,10 @@
 #include "common/base/file.h"
 #include "common/base/shell_word.h"
 #include "common/settings/parser.h"
+#include "common/settings/round_problems.h"
 
 namespace kumo {
 namespace {
-
-// The largest divisor of n that is no larger than `most`; both are at least 1.
-int DivisorUpTo(int n, int most) {
-  int divisor = std::min(n, most);
-  while (n % divisor != 0) --divisor;
-  return divisor;
-}
-
-// The smallest multiple of `of` that is at least n.
-int64_t MultipleFrom(int n, int of) { return (int64_t{n} + of - 1) / of * of; }
 
 // "FILE:LINE: " of a key that was set, or "".
 std::string Where(const std::string& key, const Origins& origins) {
@@ -62,6 +53,9 @@ class Checker {
   std::string Where(const std::string& key) const { return kumo::Where(key, origins_); }
   void Problem(const std::string& key, const std::string& what) {
     problems_->push_back(Where(key) + key + what);
+  }
+  void Report(const std::vector<SettingProblem>& problems) {
+    for (const SettingProblem& problem : problems) Problem(problem.key, problem.what);
   }
 
   void CheckWorker() {
@@ -141,23 +135,10 @@ class Checker {
   }
 
   void CheckSync() {
-    const int parts = e_.sync.minibatch_parts;
-    if (e_.sync.minibatch % parts != 0) {
-      Problem("sync.minibatch_parts", " = " + std::to_string(parts) + ": sync.minibatch = " +
-                                          std::to_string(e_.sync.minibatch) +
-                                          " is no multiple of it; set it to " +
-                                          std::to_string(DivisorUpTo(e_.sync.minibatch, parts)) +
-                                          ", or sync.minibatch to " +
-                                          std::to_string(MultipleFrom(e_.sync.minibatch, parts)));
-    }
+    Report(ProblemsOfRounds(e_.sync));
     CheckCodecs();
     if (e_.sync.mode == SyncMode::kBlock) CheckBlocks();
     if (e_.sync.mode == SyncMode::kAsync && e_.sync.staleness > 0) CheckOnArrival();
-    if (e_.sync.mode == SyncMode::kGradient && e_.sync.overlap > kMostDelay) {
-      Problem("sync.overlap", " = " + std::to_string(e_.sync.overlap) + ": must be at most " +
-                                  std::to_string(kMostDelay) +
-                                  " in gradient mode, where it is a delay in rounds");
-    }
     if (e_.sync.mode != SyncMode::kBlock && e_.sync.warmup_samples > 0) {
       Problem("sync.warmup_samples", " = " + std::to_string(e_.sync.warmup_samples) +
                                          ": must be 0 in " + WriteValue(e_.sync.mode) +
@@ -203,17 +184,6 @@ class Checker {
     }
   }
 
-  // values: the setting's.
-  void CheckStages(const std::string& section, const ScheduleSettings& schedule,
-                   const std::string& setting, const std::vector<double>& values,
-                   const std::string& wanted_by) {
-    const size_t stages = schedule.milestones.size() + 1;
-    if (values.size() == stages) return;
-    Problem(section + "." + setting, " has " + std::to_string(values.size()) +
-                                         " values: " + wanted_by + " " + std::to_string(stages) +
-                                         ", one more than " + section + ".milestones has");
-  }
-
   void CheckMomentum() {
     const OptimiserTraits& traits = TraitsOf(e_.optimiser.type);
     const std::string none = "optimiser.type = " + WriteValue(e_.optimiser.type) +
@@ -232,10 +202,6 @@ class Checker {
   }
 
   void CheckSchedules() {
-    if (!e_.schedule.time_constants.empty()) {
-      CheckStages("schedule", e_.schedule, "time_constants", e_.schedule.time_constants,
-                  "there must be");
-    }
     CheckMomentum();
     CheckSchedule("schedule", e_.schedule, "schedule.learning_rate");
     CheckSchedule("block_schedule", e_.BlockSchedule(), "block.learning_rate");
@@ -243,21 +209,10 @@ class Checker {
 
   void CheckSchedule(const std::string& section, const ScheduleSettings& schedule,
                      const std::string& base_rate) {
-    if (schedule.type == ScheduleType::kStages) {
-      CheckStages(section, schedule, "rates", schedule.rates, section + ".type = stages needs");
-    }
+    Report(ProblemsOf(schedule, section, e_.job.epochs, std::nullopt));
     if (schedule.type == ScheduleType::kMultistep && schedule.milestones.empty()) {
       Problem(section + ".milestones",
               " is empty: " + section + ".type = multistep needs at least one");
-    }
-    if (std::ranges::adjacent_find(schedule.milestones, std::greater_equal<>()) !=
-        schedule.milestones.end()) {
-      Problem(section + ".milestones", " = " + WriteValue(schedule.milestones) + ": must ascend");
-    }
-    if (schedule.unit == PositionUnit::kEpoch && schedule.warmup >= e_.job.epochs) {
-      Problem(section + ".warmup",
-              " = " + WriteValue(schedule.warmup) +
-                  ": must be below job.epochs = " + std::to_string(e_.job.epochs));
     }
     if (schedule.final_rate > schedule.learning_rate) {
       Problem(section + ".final_rate", " = " + WriteValue(schedule.final_rate) +
@@ -399,20 +354,6 @@ class Checker {
 
   void CheckBlocks() {
     const int fragments = e_.sync.fragments;
-    if (e_.sync.block % fragments != 0) {
-      Problem("sync.fragments",
-              " = " + std::to_string(fragments) + ": sync.block = " +
-                  std::to_string(e_.sync.block) + " is no multiple of it; set it to " +
-                  std::to_string(DivisorUpTo(e_.sync.block, fragments)) + ", or sync.block to " +
-                  std::to_string(MultipleFrom(e_.sync.block, fragments)));
-      return;
-    }
-    if (const int round = e_.sync.RoundMinibatches(); e_.sync.overlap >= round) {
-      Problem("sync.overlap",
-              " = " + std::to_string(e_.sync.overlap) + ": must be less than " +
-                  (fragments > 1 ? "sync.block / sync.fragments = " : "sync.block = ") +
-                  std::to_string(round) + "; set it to at most " + std::to_string(round - 1));
-    }
     if (fragments > 1 && e_.block.reset_local_state && TraitsOf(e_.optimiser.type).slots > 0) {
       Problem("sync.fragments",
               " = " + std::to_string(fragments) +

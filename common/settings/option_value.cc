@@ -1,10 +1,8 @@
 #include "common/settings/option_value.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
-#include <system_error>
 #include <type_traits>
 
 #include "common/base/did_you_mean.h"
@@ -16,20 +14,12 @@ namespace {
 
 constexpr std::string_view kEqualShares = "equal";
 
-template <typename T>
-std::string Shortest(T number) {
-  char buffer[64];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), number);
-  CHECK(error == std::errc()) << "64 bytes hold every number";
-  return std::string(buffer, end);
-}
-
 // A bound as a person would write it: 4096, not 4.096e+03.
 std::string Bound(double bound) {
   if (std::floor(bound) == bound && std::fabs(bound) < 1e16) {
-    return Shortest(static_cast<int64_t>(bound));
+    return ShortestText(static_cast<int64_t>(bound));
   }
-  return Shortest(bound);
+  return ShortestText(bound);
 }
 
 Status MustBe(std::string_view kind, const Allowed& allowed) {
@@ -164,11 +154,11 @@ Status ReadValue(std::string_view text, const Allowed& allowed, std::vector<std:
 }
 
 std::string WriteValue(bool value) { return value ? "true" : "false"; }
-std::string WriteValue(int value) { return Shortest(value); }
-std::string WriteValue(int64_t value) { return Shortest(value); }
-std::string WriteValue(uint64_t value) { return Shortest(value); }
-std::string WriteValue(float value) { return Shortest(value); }
-std::string WriteValue(double value) { return Shortest(value); }
+std::string WriteValue(int value) { return ShortestText(value); }
+std::string WriteValue(int64_t value) { return ShortestText(value); }
+std::string WriteValue(uint64_t value) { return ShortestText(value); }
+std::string WriteValue(float value) { return ShortestText(value); }
+std::string WriteValue(double value) { return ShortestText(value); }
 std::string WriteValue(const std::string& value) { return value; }
 std::string WriteValue(const Device& value) { return value.ToString(); }
 std::string WriteValue(const ResumeFrom& value) { return value.ToString(); }
@@ -177,7 +167,7 @@ std::string WriteValue(const ClassShares& value) {
 }
 std::string WriteValue(const std::vector<double>& value) {
   std::vector<std::string> words;
-  for (const double number : value) words.push_back(Shortest(number));
+  for (const double number : value) words.push_back(ShortestText(number));
   return Join(words);
 }
 std::string WriteValue(const std::vector<std::string>& value) { return Join(value); }

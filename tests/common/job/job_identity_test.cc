@@ -346,6 +346,29 @@ TEST(JobIdentity, TheJobIdTellsJobsAndExperimentsApart) {
   EXPECT_EQ(IdentityOf(other).JobId(), id);
 }
 
+// The settings of a checkpoint are not compared with each other where they are read.
+TEST(PlanFor, RefusesSettingsThatContradictEachOtherAsTheParserDoes) {
+  const auto refusal = [](auto change) {
+    Experiment e = SomeExperiment();
+    e.sync.mode = SyncMode::kBlock;
+    change(&e.sync);
+    const Result<JobPlan> plan = PlanFor(e, SomeSpec());
+    EXPECT_EQ(plan.status().code(), StatusCode::kInvalidArgument);
+    return plan.status().message();
+  };
+  EXPECT_EQ(refusal([](auto* sync) { sync->block = 2, sync->fragments = 4; }),
+            "sync.fragments = 4: sync.block = 2 is no multiple of it; set it to 2, or sync.block "
+            "to 4");
+  EXPECT_EQ(refusal([](auto* sync) { sync->block = 8, sync->fragments = 2, sync->overlap = 4; }),
+            "sync.overlap = 4: must be less than sync.block / sync.fragments = 4; set it to at "
+            "most 3");
+  EXPECT_EQ(refusal([](auto* sync) { sync->minibatch = 10, sync->minibatch_parts = 3; }),
+            "sync.minibatch_parts = 3: sync.minibatch = 10 is no multiple of it; set it to 2, or "
+            "sync.minibatch to 12");
+  EXPECT_EQ(refusal([](auto* sync) { sync->mode = SyncMode::kGradient, sync->overlap = 9; }),
+            "sync.overlap = 9: must be at most 8 in gradient mode, where it is a delay in rounds");
+}
+
 // What partitions report waits in the coordinator's state, which goes through messages.
 TEST(PlanFor, SumsOfMetricsThatAreTooManyForAllPartitionsAreRefused) {
   Experiment e;

@@ -384,7 +384,7 @@ TEST(JobPlan, AJobOfManyEpochsCostsNothing) {
   EXPECT_EQ(last.samples, (Range{s.train_samples - 1, s.train_samples}));
 }
 
-TEST(JobPlan, ImpossibleSettingsAreRefusedByName) {
+TEST(JobPlan, AJobWithoutSamplesOrOfTooManyIsRefused) {
   const auto refusal = [](auto change) {
     PlanSettings s;
     s.train_samples = 100;
@@ -396,16 +396,30 @@ TEST(JobPlan, ImpossibleSettingsAreRefusedByName) {
   using testing::HasSubstr;
   for (const int bad : {0, -1}) {
     EXPECT_THAT(refusal([&](PlanSettings* s) { s->train_samples = bad; }), HasSubstr("samples"));
-    EXPECT_THAT(refusal([&](PlanSettings* s) { s->partitions = bad; }), HasSubstr("partitions"));
-    EXPECT_THAT(refusal([&](PlanSettings* s) { s->minibatch = bad; }), HasSubstr("minibatch"));
-    EXPECT_THAT(refusal([&](PlanSettings* s) { s->block = bad; }), HasSubstr("block"));
-    EXPECT_THAT(refusal([&](PlanSettings* s) { s->epochs = bad; }), HasSubstr("epochs"));
-  }
-  for (const int bad : {0, kMostFragments + 1}) {
-    EXPECT_THAT(refusal([&](PlanSettings* s) { s->fragments = bad; }), HasSubstr("fragments"));
   }
   EXPECT_THAT(refusal([](PlanSettings* s) { s->train_samples = INT64_MAX; }), HasSubstr("long"));
   EXPECT_THAT(refusal([](PlanSettings* s) { s->epochs = INT32_MAX; }), HasSubstr("long"));
+  EXPECT_THAT(refusal([](PlanSettings* s) { s->minibatch = s->block = INT32_MAX; }),
+              HasSubstr("long"));
+}
+
+TEST(JobPlanDeathTest, SettingsOutOfRangeAreABugOfTheCaller) {
+  const auto make = [](auto change) {
+    PlanSettings s;
+    s.train_samples = 100;
+    change(&s);
+    (void)JobPlan::Make(s);
+  };
+  for (const int bad : {0, -1}) {
+    EXPECT_DEATH(make([&](PlanSettings* s) { s->partitions = bad; }), "partitions");
+    EXPECT_DEATH(make([&](PlanSettings* s) { s->minibatch = bad; }), "minibatch");
+    EXPECT_DEATH(make([&](PlanSettings* s) { s->block = bad; }), "block");
+    EXPECT_DEATH(make([&](PlanSettings* s) { s->epochs = bad; }), "epochs");
+    EXPECT_DEATH(make([&](PlanSettings* s) { s->overlap = s->block - bad; }), "overlap");
+  }
+  for (const int bad : {0, kMostFragments + 1}) {
+    EXPECT_DEATH(make([&](PlanSettings* s) { s->fragments = bad; }), "fragments");
+  }
 }
 
 }  // namespace

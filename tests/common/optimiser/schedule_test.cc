@@ -118,10 +118,14 @@ TEST(Schedule, EachStageNeedsItsValues) {
   ScheduleSettings settings = Type(ScheduleType::kStages);
   settings.milestones = {3};
   settings.rates = {0.1};
-  EXPECT_EQ(refusal(settings), "schedule.rates has 1 values: 1 schedule.milestones make 2 stages");
+  EXPECT_EQ(refusal(settings),
+            "schedule.rates has 1 values: schedule.type = stages needs 2, one more than "
+            "schedule.milestones has");
   settings.rates = {0.1, 0.2};
   settings.time_constants = {600};
-  EXPECT_THAT(refusal(settings), testing::HasSubstr("schedule.time_constants has 1 values"));
+  EXPECT_EQ(refusal(settings),
+            "schedule.time_constants has 1 values: there must be 2, one more than "
+            "schedule.milestones has");
 }
 
 TEST(Schedule, MilestonesAscendStrictly) {
@@ -130,7 +134,7 @@ TEST(Schedule, MilestonesAscendStrictly) {
     settings.milestones = milestones;
     const Status status = Schedule::Make(settings, kSamples, kEpochs).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-    EXPECT_THAT(status.message(), testing::HasSubstr("schedule.milestones"));
+    EXPECT_THAT(status.message(), testing::HasSubstr("must ascend"));
   }
   settings.milestones = {3, 4.5};
   EXPECT_TRUE(Schedule::Make(settings, kSamples, kEpochs).ok());
@@ -245,7 +249,12 @@ TEST(Schedule, AWarmUpAsLongAsTheJobIsRefused) {
   settings.warmup = kEpochs;
   const Status status = Schedule::Make(settings, kSamples, kEpochs).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(status.message(), testing::HasSubstr("schedule.warmup"));
+  EXPECT_EQ(status.message(), "schedule.warmup = 20: must be below job.epochs = 20");
+  settings.unit = PositionUnit::kSample;
+  EXPECT_TRUE(Schedule::Make(settings, kSamples, kEpochs).ok());
+  settings.warmup = kSamples * kEpochs;
+  EXPECT_EQ(Schedule::Make(settings, kSamples, kEpochs).status().message(),
+            "schedule.warmup = 20000: must be below the job's length of 20000 samples");
 }
 
 }  // namespace

@@ -248,7 +248,10 @@ TEST_F(JobMemoryTest, EachSettingCostsWhatItMakesLarger) {
   });
   grows("versions of the weights", [](Experiment* x) { x->sync.pull_codec = CodecId::kOneBit; });
   grows("weights and gradients", [](Experiment* x) { x->sync.pull_codec = CodecId::kOneBit; });
-  grows("sum of the parts' gradients", [](Experiment* x) { x->sync.minibatch_parts = 2; });
+  grows("sum of the parts' gradients", [](Experiment* x) {
+    x->sync.minibatch = 8;
+    x->sync.minibatch_parts = 2;
+  });
   Experiment twice = e;
   twice.cluster.replicas = 2;
   EXPECT_GT(Part(Memory(twice, 2).server, "versions of another"), 0);
