@@ -73,9 +73,7 @@ RoundPolicy::RoundPolicy(const Experiment& experiment)
   const bool ahead = experiment.sync.overlap > 0;
   if (local_steps_ && (!resets_ || ahead)) carried_.optimiser_slots = optimiser_slots;
   if (local_steps_) rule_slots_ = TraitsOf(experiment.block).slots;
-  if (!local_steps_ || experiment.sync.warmup_samples > 0) {
-    rule_slots_ = std::max(rule_slots_, optimiser_slots);
-  }
+  if (experiment.sync.ServersStep()) rule_slots_ = std::max(rule_slots_, optimiser_slots);
 }
 
 const Codec& RoundPolicy::PushCodec(const RoundPlan& round, const Chunk& chunk) const {

@@ -1,9 +1,10 @@
 // Round policy: the shape of a job's rounds. It says for a round what partitions contribute, in
 // which codecs pushes and pulls go, and which weights are evaluated; and for the job which arrays a
 // version has and which a partition carries. A pure function of the experiment: servers, workers,
-// checkpoints, memory figures and the simulation ask it, and none of them asks for sync.mode.
+// checkpoints, memory figures and the simulation ask it, and not sync.mode.
 //
-// Which samples a round trains on is the job plan's (job_plan.h).
+// Which samples a round trains on is the job plan's (job_plan.h). The functions that make a plan or
+// a shard map of an experiment (job_identity.h), and notes on settings, ask for sync.mode.
 //
 // Immutable; thread-safe.
 #pragma once

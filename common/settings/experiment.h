@@ -138,6 +138,9 @@ struct Experiment {
     // Minibatches of a partition in a round of block mode: those between two exchanges, which are
     // of different fragments.
     int RoundMinibatches() const { return mode == SyncMode::kBlock ? block / fragments : block; }
+    // Whether servers step the weights in some rounds, by [optimiser]: in gradient and async mode,
+    // and in the warm-up of block mode. In the other rounds partitions do.
+    bool ServersStep() const { return mode != SyncMode::kBlock || warmup_samples > 0; }
     // Whether partitions go on from weights of their own when some were exchanged.
     bool KeepsOwnWeights() const {
       return mode == SyncMode::kBlock && (overlap > 0 || fragments > 1 || local_share > 0);

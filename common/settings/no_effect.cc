@@ -8,10 +8,6 @@
 namespace kumo {
 namespace {
 
-bool ServersStep(const Experiment& e) {
-  return e.sync.mode != SyncMode::kBlock || e.sync.warmup_samples > 0;
-}
-
 // Whether partitions carry the optimiser's arrays: as many as its type says.
 bool PartitionsCarryState(const Experiment& e) {
   return !e.block.reset_local_state || e.sync.overlap > 0;
@@ -90,9 +86,10 @@ std::string WhyNoEffect(NoEffect condition, std::string_view section, const Expe
     case NoEffect::kProgramDecides:
       return when(e.worker.OwnsModel(), program);
     case NoEffect::kProgramSteps:
-      return when(e.worker.OwnsModel() && !ServersStep(e), program);
+      return when(e.worker.OwnsModel() && !e.sync.ServersStep(), program);
     case NoEffect::kProgramForgets:
-      return when(e.worker.OwnsModel() && !ServersStep(e) && !PartitionsCarryState(e), program);
+      return when(e.worker.OwnsModel() && !e.sync.ServersStep() && !PartitionsCarryState(e),
+                  program);
 
     case NoEffect::kWithoutPatience:
       return when(e.job.patience == 0, "job.patience = 0: the job does not stop early");

@@ -43,7 +43,7 @@ Result<std::unique_ptr<CallerEngine>> CallerEngine::Make(const Experiment& exper
 Status CallerEngine::Attach(const JobShape* shape) {
   shape_ = shape;
   weights_.Attach(shape, /*optimiser=*/nullptr, /*matrices=*/{});
-  if (experiment_.sync.mode != SyncMode::kBlock || experiment_.sync.warmup_samples > 0) {
+  if (experiment_.sync.ServersStep()) {
     gradients_ = {*backend_, spec_.layout.size(), "the gradients"};
   }
   return backend_->Wait();
