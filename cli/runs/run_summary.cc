@@ -40,21 +40,17 @@ std::map<std::string, std::string> SettingsOf(const Experiment& experiment) {
   return settings;
 }
 
-// A metric by which epochs are ranked.
-struct RankedMetric {
-  std::string name;
-  bool more_is_better = false;
-};
-
 std::vector<RankedMetric> RankedOf(const MetricList& metrics) {
   std::vector<RankedMetric> ranked;
   for (const Metric& one : metrics.metrics()) ranked.push_back({one.name, one.more_is_better});
   return ranked;
 }
 
-// The metrics in the log of a run without a checkpoint, which would declare them. Those of Kumo's
-// losses are known by the ends of their names; the others, of programs, are left out.
+// The metrics in the log of a run without a checkpoint. In a log that does not declare them (of
+// an earlier release) those of Kumo's losses are known by the ends of their names; the others, of
+// programs, are left out.
 std::vector<RankedMetric> RankedOf(const RunLog& log) {
+  if (!log.metrics.empty()) return log.metrics;
   constexpr std::string_view kMore[] = {"accuracy", "exact_match", "iou",
                                         "map",      "map_11",      "map_coco"};
   constexpr std::string_view kLess[] = {"loss", "perplexity", "error"};

@@ -48,7 +48,8 @@ struct RunSummary {
 };
 
 // metric: ranks the epochs; "": the network's first metric that is better if larger, or else its
-// first. Without a checkpoint the metrics of Kumo's losses are known by their names.
+// first. Without a checkpoint the log declares the metrics; in logs of earlier releases those of
+// Kumo's losses are known by their names.
 RunSummary SummariseRun(FileSystem& files, const std::string& folder, const std::string& metric);
 
 // True if the newest checkpoint in `folder` is the last one of this experiment.

@@ -91,6 +91,20 @@ void TakeSettings(const Struct& object, std::map<std::string, std::string>* sett
   }
 }
 
+// Takes the metrics of a run's start.
+void TakeMetrics(const Struct& object, std::vector<RankedMetric>* metrics) {
+  const auto all = object.fields().find("metrics");
+  if (all == object.fields().end()) return;
+  metrics->clear();
+  for (const Value& one : all->second.list_value().values()) {
+    const auto& fields = one.struct_value().fields();
+    const auto name = fields.find("name");
+    const auto more = fields.find("more_is_better");
+    if (name == fields.end() || more == fields.end()) continue;
+    metrics->push_back({name->second.string_value(), more->second.bool_value()});
+  }
+}
+
 }  // namespace
 
 Result<RunLog> ReadRunLog(FileSystem& files, const std::string& path) {
@@ -102,7 +116,10 @@ Result<RunLog> ReadRunLog(FileSystem& files, const std::string& path) {
     if (IsOfKind(line, "progress")) progress = line;
     if (IsOfKind(line, "point")) point = line;
     if (IsOfKind(line, "settings") || IsOfKind(line, "continued")) {
-      if (const auto object = Parsed(line)) TakeSettings(*object, &log.settings);
+      if (const auto object = Parsed(line)) {
+        TakeSettings(*object, &log.settings);
+        TakeMetrics(*object, &log.metrics);
+      }
     }
     if (!IsOfKind(line, "epoch")) return;
     const std::optional<Struct> object = Parsed(line);

@@ -51,9 +51,10 @@ RunRecorder::RunRecorder(const RunRecorderSettings& settings, FileSystem& files,
   }
 }
 
-Status RunRecorder::Begin() {
+Status RunRecorder::Begin(const MetricList& metrics) {
   if (begun_) return OkStatus();
   begun_ = true;
+  metrics_ = metrics;
   KUMO_RETURN_IF_ERROR(files_.CreateDirectories(settings_.directory));
   if (tensorboard_) KUMO_RETURN_IF_ERROR(tensorboard_->Begin());
   return jsonl_ ? jsonl_->Begin() : OkStatus();
@@ -80,7 +81,13 @@ Result<std::unique_ptr<JsonlWriter>> RunRecorder::OpenJsonl(int64_t round) {
     std::visit([&](const auto& value) { settings.Add(one.name, value); }, one.value);
   }
   JsonFields fields;
-  fields.Add("kind", "settings").Add("settings", settings).Add("wall_time", WallTime());
+  fields.Add("kind", "settings").Add("settings", settings);
+  JsonArray of_metrics;
+  for (const Metric& one : metrics_.metrics()) {
+    of_metrics.Add(JsonFields().Add("name", one.name).Add("more_is_better", one.more_is_better));
+  }
+  if (!metrics_.metrics().empty()) fields.Add("metrics", of_metrics);
+  fields.Add("wall_time", WallTime());
   KUMO_RETURN_IF_ERROR(writer->Write(0, fields));
   return writer;
 }

@@ -22,6 +22,7 @@
 #include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/status.h"
+#include "common/job/metric_list.h"
 #include "common/telemetry/console.h"
 #include "common/telemetry/jsonl_writer.h"
 #include "common/telemetry/progress.h"
@@ -81,9 +82,10 @@ class RunRecorder {
   RunRecorder(const RunRecorderSettings& settings, FileSystem& files, const Clock* clock,
               Console* console);
 
-  // The run begins: opens the files, and writes what was recorded before. Returns an error that no
-  // retry can mend. Without effect in a run that has begun.
-  Status Begin();
+  // The run begins: opens the files, and writes what was recorded before. metrics: the job's, for
+  // the first line of log.jsonl. Returns an error that no retry can mend. Without effect in a run
+  // that has begun.
+  Status Begin(const MetricList& metrics);
   // The job has rolled back to the end of a round with this many trained samples: discards later
   // records; -1: all records.
   void GoBack(int64_t round, int64_t samples);
@@ -120,6 +122,7 @@ class RunRecorder {
   const TimeUs start_us_;
   ProgressView view_;
   bool begun_ = false;
+  MetricList metrics_;
   std::optional<RetriedFile<TensorBoardWriter>> tensorboard_;  // none: disabled
   std::optional<RetriedFile<JsonlWriter>> jsonl_;
 };

@@ -287,7 +287,7 @@ TimeUs Coordinator::Tick(const ShardStatus&, StepContext* context) {
 void Coordinator::BeginRun(StepContext* context) {
   if (run_began_) return;
   run_began_ = true;
-  context->Do(BeginRunAction{generation().number});
+  context->Do(BeginRunAction{generation().number, job_.progress.metrics()});
 }
 
 void Coordinator::On(const RunBegun& begun, StepContext* context) {

@@ -229,6 +229,8 @@ class TrainingProgress {
   // The job goes on at a version, from the state that a former coordinator has left.
   void TakeOver(int64_t version, const wire::CoordinatorState& state, StepContext* context);
 
+  // Of the job; none while they are not known.
+  const MetricList& metrics() const { return metrics_; }
   // No epoch that has ended waits for its evaluation.
   bool complete() const { return ledger_.complete(); }
   // Partitions that have not evaluated the first epoch that waits for its evaluation.

@@ -103,6 +103,7 @@ struct DropCheckpointAction {
 // runs first (server/disks/earlier_runs.h). Answer with RunBegun.
 struct BeginRunAction {
   uint32_t generation = 0;
+  MetricList metrics;  // of the job; none if a server 0 that was started again has no spec yet
 };
 
 // --- Servers with disks of their own (checkpoint.disks = private; server/disks).

@@ -96,14 +96,14 @@ void JobRecorder::Say(std::string_view line) {
   if (recorder_) recorder_->Say(line);
 }
 
-Status JobRecorder::Begin(const SetAside& aside) {
+Status JobRecorder::Begin(const SetAside& aside, const MetricList& metrics) {
   earlier_ = aside.folder;
   if (!earlier_.empty()) {
     Say((aside.whole ? "starts anew; the run until now is in "
                      : "the later rounds until now, with their curves, are in ") +
         earlier_);
   }
-  return recorder_ ? recorder_->Begin() : OkStatus();
+  return recorder_ ? recorder_->Begin(metrics) : OkStatus();
 }
 
 void JobRecorder::Record(const StartedFromAction& started) {

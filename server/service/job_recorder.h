@@ -33,8 +33,9 @@ class JobRecorder {
   // False on servers other than 0, which do not know the job's status either.
   bool records() const { return recorder_ != nullptr; }
 
-  // The run begins: opens the curves, and says what was moved to the earlier runs.
-  Status Begin(const SetAside& aside);
+  // The run begins: opens the curves, and says what was moved to the earlier runs. metrics: the
+  // job's.
+  Status Begin(const SetAside& aside, const MetricList& metrics);
   void Record(const StartedFromAction& started);
   void Record(const WentBackAction& back);
   void Record(const WentOnAction& on);

@@ -319,11 +319,10 @@ void ServerService::Do(const DropCheckpointAction& drop) {
 
 void ServerService::Do(const BeginRunAction& begin) {
   OnDisk([this, begin] {
-    completions_.Add(
-        [this, generation = begin.generation, aside = disk_.BeginRun(run_)](TimeUs now) {
-          const Status begun = aside.ok() ? recorder_.Begin(*aside) : aside.status();
-          return node_.OnDiskAnswer(generation, RunBegun{begun}, now);
-        });
+    completions_.Add([this, begin, aside = disk_.BeginRun(run_)](TimeUs now) {
+      const Status begun = aside.ok() ? recorder_.Begin(*aside, begin.metrics) : aside.status();
+      return node_.OnDiskAnswer(begin.generation, RunBegun{begun}, now);
+    });
   });
 }
 

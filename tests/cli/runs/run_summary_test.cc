@@ -76,10 +76,23 @@ TEST_F(RunSummaryTest, TheBestEpochIsOfTheMetricThatIsAsked) {
   EXPECT_GT(run.bytes, 100u);
 }
 
-TEST_F(RunSummaryTest, WhichValueOfAProgramsMetricIsBetterIsNotKnownWithoutACheckpoint) {
-  Log(out_, R"({"round":3,"kind":"epoch","epoch":1,"validation/main/score":0.25})"
-            "\n");
+TEST_F(RunSummaryTest, WhichValueOfAProgramsMetricIsBetterIsKnownFromTheLogOrACheckpoint) {
+  const std::string epochs = R"({"round":3,"kind":"epoch","epoch":1,"validation/main/score":0.25})"
+                             "\n"
+                             R"({"round":7,"kind":"epoch","epoch":2,"validation/main/score":0.5})"
+                             "\n";
+  Log(out_, epochs);
   EXPECT_FALSE(SummariseRun(files_, out_, "").best);
+  for (const bool more : {false, true}) {
+    Log(out_, R"({"round":0,"kind":"settings","settings":{"sync.minibatch":19},"metrics":[{"name":)"
+              R"("score","more_is_better":)" +
+                  std::string(more ? "true" : "false") + "}]}\n" + epochs);
+    const auto best = SummariseRun(files_, out_, "").best;
+    ASSERT_TRUE(best);
+    EXPECT_EQ(best->metric, "score");
+    EXPECT_EQ(best->epoch, more ? 2 : 1);
+    EXPECT_EQ(best->more_is_better, more);
+  }
 }
 
 TEST_F(RunSummaryTest, SettingsAreThoseOfTheLogOrOfTheCheckpoint) {

@@ -36,7 +36,7 @@ class RunRecorderTest : public testing::Test {
   }
   std::unique_ptr<RunRecorder> Open() {
     auto recorder = std::make_unique<RunRecorder>(settings_, files_, &clock_, &console_);
-    const Status begun = recorder->Begin();
+    const Status begun = recorder->Begin(metrics_);
     CHECK(begun.ok()) << begun.message();
     return recorder;
   }
@@ -76,6 +76,7 @@ class RunRecorderTest : public testing::Test {
 
   bool may_be_torn_ = false;  // a full disk has cut the last record of a file
   RunRecorderSettings settings_;
+  MetricList metrics_;
   MemoryFileSystem files_;
   FakeClock clock_;
   RecorderConsole console_;
@@ -299,7 +300,7 @@ TEST_F(RunRecorderTest, GoingBackWhileTheDiskIsFullCountsAfterwards) {
 
 TEST_F(RunRecorderTest, DirectoryThatCannotBeMadeIsAnError) {
   files_.FailFrom(0);
-  EXPECT_FALSE(RunRecorder(settings_, files_, &clock_, &console_).Begin().ok());
+  EXPECT_FALSE(RunRecorder(settings_, files_, &clock_, &console_).Begin({}).ok());
 }
 
 TEST_F(RunRecorderTest, ANewRunBeginsWithItsSettings) {
@@ -311,6 +312,17 @@ TEST_F(RunRecorderTest, ANewRunBeginsWithItsSettings) {
   { const auto recorder = Open(); }
   const std::string log = Log();
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << "once";
+}
+
+TEST_F(RunRecorderTest, ItDeclaresTheMetricsWithTheSettings) {
+  settings_.hyperparameters = {{"sync.block", 50.0}};
+  metrics_ = *MetricList::Make(
+      {{"loss", 0, MetricFormula::kMean, false}, {"score", 1, MetricFormula::kMean, true}});
+  { const auto recorder = Open(); }
+  EXPECT_THAT(Log(),
+              testing::StartsWith(R"({"round":0,"kind":"settings","settings":{"sync.block":50},)"
+                                  R"("metrics":[{"name":"loss","more_is_better":false},)"
+                                  R"({"name":"score","more_is_better":true}],"wall_time":1000})"));
 }
 
 TEST_F(RunRecorderTest, WhereTheWeightsCameFromIsTheFirstLine) {
