@@ -12,6 +12,7 @@
 #include "common/job/job_plan.h"
 #include "common/job/phase.h"
 #include "common/settings/experiment.h"
+#include "server/coordinator/admission.h"
 #include "server/coordinator/effects.h"
 #include "server/coordinator/leasing.h"
 #include "server/coordinator/lifecycle.h"

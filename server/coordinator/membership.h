@@ -2,7 +2,7 @@
 //
 // MembershipTracker watches hellos, heartbeats, goodbyes and silence. It keeps the MemberTable and
 // returns each change as a MemberEvent; what follows for leases and for the job is decided by its
-// caller. SharedFolder checks that a server that joins saves its checkpoints in the right folder.
+// caller. admission.h says which processes may join.
 //
 // Invariants:
 // - All of it is soft state: a coordinator that was started again learns it from hellos and
@@ -27,7 +27,6 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/base/instruction_set.h"
 #include "common/base/status.h"
 #include "common/settings/experiment.h"
 #include "common/transport/message.h"
@@ -233,56 +232,6 @@ class MembershipTracker {
   std::set<std::pair<int, uint64_t>> replaced_servers_;  // index and incarnation, likewise
   TimeUs heard_at_;                                      // last message of any other process
   bool alone_ = false;
-};
-
-// Common level: checks that all workers on CPUs compute with one instruction-set level, unless the
-// experiment allows a mixture (network.instruction_set): otherwise the weights would depend on
-// which worker computes what. The first worker decides; also workers that have left count, as
-// their contributions do.
-//
-// Owned by the Coordinator.
-class CommonLevel {
- public:
-  explicit CommonLevel(InstructionSet setting) : may_differ_(setting == InstructionSet::kMixed) {}
-
-  // FailedPrecondition, with both workers and their levels, if the sender of a hello may not join.
-  Status Admits(const wire::Hello& hello) const;
-  void OnJoined(const wire::Hello& hello);
-
- private:
-  bool may_differ_;
-  wire::Hello::Level level_ = wire::Hello::LEVEL_UNSPECIFIED;  // no worker on a CPU has joined
-  std::string worker_;                                         // that decided
-};
-
-// Shared folder: checks that a server that joins has the output folder of server 0; or, if servers
-// have disks of their own (checkpoint.disks), that it has another one.
-//
-// Each server saves its part of a checkpoint in its output folder, and a job that resumes reads all
-// parts: with two folders every checkpoint would be useless. Server 0 writes a token into its
-// folder before any process can join, and a server's hello says which token it finds. A server that
-// looked before the token was there is asked to look again.
-//
-// Immutable; owned by the Coordinator.
-class SharedFolder {
- public:
-  // token: of server 0, on `host`, in `directory`; 0: there is none, and every server is admitted.
-  SharedFolder(uint64_t token, std::string directory, std::string host, bool private_disks = false)
-      : token_(token),
-        directory_(std::move(directory)),
-        host_(std::move(host)),
-        private_disks_(private_disks) {}
-
-  // Whether the sender of a hello may join; false if it was asked to look first. FailedPrecondition
-  // if a server has looked since `generation` asked, and has the wrong folder.
-  Result<bool> Admits(const PeerName& from, const wire::Hello& hello, uint32_t generation,
-                      StepContext* context) const;
-
- private:
-  uint64_t token_;
-  std::string directory_;
-  std::string host_;
-  bool private_disks_;
 };
 
 }  // namespace kumo
