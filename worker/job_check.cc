@@ -14,6 +14,7 @@
 #include "common/base/printable.h"
 #include "common/base/text.h"
 #include "common/checkpoint/continuation.h"
+#include "common/checkpoint/network_and_data.h"
 #include "common/checkpoint/origin.h"
 #include "common/checkpoint/resume_point.h"
 #include "common/job/job_identity.h"

@@ -8,9 +8,9 @@
 
 #include "common/base/printable.h"
 #include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/continuation.h"
 #include "common/checkpoint/health.h"
 #include "common/checkpoint/manifest.h"
+#include "common/checkpoint/network_and_data.h"
 #include "common/checkpoint/origin.h"
 
 namespace kumo {

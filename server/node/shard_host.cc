@@ -4,7 +4,7 @@
 
 #include <glog/logging.h>
 
-#include "common/checkpoint/continuation.h"
+#include "common/checkpoint/network_and_data.h"
 #include "common/job/server_memory.h"
 #include "common/transport/message.h"
 

@@ -10,41 +10,21 @@
 
 #include "common/checkpoint/manifest.h"
 #include "common/settings/experiment_text.h"
+#include "tests/common/checkpoint/small_manifest.h"
 #include "tests/common/job/small_job.h"
 
 namespace kumo {
 namespace {
 
+using test::kEpochsEnd;
+using test::kWithin;
+using test::ManifestOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 using Change = std::function<void(Experiment*)>;
-
-// 2 epochs of 4 rounds, in block mode.
-constexpr int64_t kEpochsEnd = 4;
-constexpr int64_t kWithin = 2;
-
-checkpoint::Manifest ManifestOf(const Experiment& experiment, int64_t version) {
-  const test::Job job = test::SmallJob();
-  checkpoint::Manifest manifest;
-  manifest.set_name("round");
-  manifest.set_version(version);
-  manifest.set_experiment_text(ExperimentText(experiment));
-  manifest.set_fingerprint(job.spec.layout.fingerprint());
-  manifest.set_train_samples(job.spec.train_samples);
-  manifest.set_validation_samples(job.spec.validation_samples);
-  SetTensors(job.spec.layout, &manifest);
-  return manifest;
-}
-
-// The settings of the small job, with or without --continue.
-Experiment Now(bool continues) {
-  Experiment now = test::SmallJob().experiment;
-  now.checkpoint.continues = continues;
-  return now;
-}
 
 // "" where the job goes on; else why it does not.
 std::string Refusal(const Change& change, int64_t version, const Change& before = {}) {
@@ -264,162 +244,6 @@ TEST(Continuation, ACheckpointThatDoesNotSayItsNetworkIsRefused) {
   manifest.clear_tensors();
   const auto changes = SettingChanges(ExperimentText(then), now);
   EXPECT_THAT(ContinuationOf(manifest, now, changes).status().message(), HasSubstr("release 0.1"));
-}
-
-TEST(Continuation, AnotherNetworkOrOtherDataIsNamed) {
-  const test::Job job = test::SmallJob();
-  const checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, job.spec, Now(false)).ok());
-  JobSpec other = job.spec;
-  other.train_samples = 79;
-  EXPECT_THAT(CheckSameNetworkAndData(manifest, other, Now(false)).message(),
-              AllOf(HasSubstr("it had 80 training samples, there are 79"),
-                    HasSubstr("bring back the files"), HasSubstr("--continue")));
-  other = job.spec;
-  auto tensors = test::SmallTensors();
-  tensors[1].name = "a.scale";
-  other.layout = ParameterLayout::Make(tensors).value();
-  EXPECT_THAT(CheckSameNetworkAndData(manifest, other, Now(true)).message(),
-              AllOf(HasSubstr("another network"), HasSubstr("a.scale"),
-                    HasSubstr("bring back the network file")));
-}
-
-TEST(Continuation, AnotherNetworkOfTheSameTensorsIsRefusedUnlessTheJobContinues) {
-  const test::Job job = test::SmallJob();
-  checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
-  JobSpec spec = job.spec;
-  spec.network = "layers { name: \"a\" tanh {} }";
-  // An earlier release's, which does not say.
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(false)).ok());
-  manifest.set_network("layers { name: \"a\" relu {} }");
-  const Status refused = CheckSameNetworkAndData(manifest, spec, Now(false));
-  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(refused.message(), AllOf(HasSubstr("another network"), HasSubstr("layer a relu"),
-                                       HasSubstr("-> tanh"), HasSubstr("--continue")));
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(true)).ok());
-  checkpoint::Manifest later;
-  NoteChangesOfNetworkAndData(manifest, spec, PlanFor(job.experiment, spec).value(), &later);
-  ASSERT_EQ(later.continuations_size(), 1);
-  ASSERT_EQ(later.continuations(0).changes_size(), 1);
-  EXPECT_EQ(later.continuations(0).changes(0).setting(), "layer a");
-}
-
-TEST(Continuation, OtherFactorsOfTheSameTensorsAreRefusedUnlessTheJobContinues) {
-  const test::Job job = test::SmallJob();
-  const checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
-  auto tensors = test::SmallTensors();
-  tensors[0].factors.rate = 0;
-  JobSpec spec = job.spec;
-  spec.layout = ParameterLayout::Make(tensors).value();
-  // Also if the manifest lacks the network's text.
-  EXPECT_THAT(CheckSameNetworkAndData(manifest, spec, Now(false)).message(),
-              AllOf(HasSubstr("another network, of the same tensors"), HasSubstr("factors"),
-                    HasSubstr("--continue")));
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(true)).ok());
-  EXPECT_EQ(ChangesOfNetworkAndData(manifest, spec).size(), 1u);
-}
-
-TEST(Continuation, FrozenWeightsAreTrainedFromNowOnUnlessTheyNeedMoments) {
-  const test::Job job = test::SmallJob();
-  auto tensors = test::SmallTensors();
-  tensors[0].factors.rate = 0;
-  const ParameterLayout frozen = ParameterLayout::Make(tensors).value();
-  Experiment now = Now(true);
-  for (const auto mode : {SyncMode::kBlock, SyncMode::kGradient}) {
-    for (const auto type : {OptimiserType::kMomentum, OptimiserType::kAdamW}) {
-      now.sync.mode = mode;
-      now.optimiser.type = type;
-      checkpoint::Manifest manifest = ManifestOf(now, kEpochsEnd);
-      SetTensors(frozen, &manifest);
-      manifest.set_fingerprint(frozen.fingerprint());
-      const Status status = CheckSameNetworkAndData(manifest, job.spec, now);
-      const bool moments = mode == SyncMode::kGradient && type == OptimiserType::kAdamW;
-      EXPECT_EQ(status.ok(), !moments) << status.message();
-      if (!moments) continue;
-      EXPECT_THAT(status.message(), AllOf(HasSubstr("a.weight was not trained"),
-                                          HasSubstr("moments"), HasSubstr("--from")));
-    }
-  }
-  now.sync.mode = SyncMode::kBlock;
-  now.block.rule = BlockRule::kAdamW;
-  checkpoint::Manifest manifest = ManifestOf(now, kEpochsEnd);
-  SetTensors(frozen, &manifest);
-  manifest.set_fingerprint(frozen.fingerprint());
-  EXPECT_THAT(CheckSameNetworkAndData(manifest, job.spec, now).message(),
-              HasSubstr("a.weight was not trained"));
-}
-
-TEST(Continuation, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {
-  const test::Job job = test::SmallJob();
-  checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
-  JobSpec spec = job.spec;
-  spec.train = {7, "/data/images"};
-  spec.validation = {8, "/data/others"};
-  // An earlier release's, which does not say.
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(false)).ok());
-  EXPECT_THAT(ChangesOfNetworkAndData(manifest, spec), IsEmpty());
-  manifest.set_train_hash(7);
-  manifest.set_validation_hash(8);
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(false)).ok());
-
-  spec.train.hash = 9;
-  const Status refused = CheckSameNetworkAndData(manifest, spec, Now(false));
-  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(refused.message(),
-              AllOf(HasSubstr("contents of the training data"), HasSubstr("hash 0000000000000007"),
-                    HasSubstr("hash 0000000000000009 of /data/images"), HasSubstr("--continue")));
-  EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(true)).ok());
-
-  // The manifests from then on say so, once.
-  checkpoint::Manifest later;
-  const JobPlan plan = PlanFor(job.experiment, spec).value();
-  NoteChangesOfNetworkAndData(manifest, spec, plan, &later);
-  ASSERT_EQ(later.continuations_size(), 1);
-  EXPECT_EQ(later.continuations(0).version(), kEpochsEnd);
-  EXPECT_EQ(later.continuations(0).samples(), 80);
-  EXPECT_EQ(later.continuations(0).epoch(), 2);
-  ASSERT_EQ(later.continuations(0).changes_size(), 1);
-  EXPECT_EQ(later.continuations(0).changes(0).setting(), "contents of the training data");
-  // Beside the settings that were changed by the same --continue.
-  checkpoint::Manifest both;
-  both.add_continuations()->set_version(kEpochsEnd);
-  NoteChangesOfNetworkAndData(manifest, spec, plan, &both);
-  EXPECT_EQ(both.continuations_size(), 1);
-  EXPECT_EQ(both.continuations(0).changes_size(), 1);
-}
-
-// 2 epochs of 4 rounds, of 24 samples but for the last one.
-TEST(Continuation, DataOfAnotherSizeAreTakenWhileTheRoundsKeepTheirPlaces) {
-  const test::Job job = test::SmallJob();
-  for (const int64_t version : {kWithin, kEpochsEnd}) {
-    checkpoint::Manifest manifest = ManifestOf(job.experiment, version);
-    manifest.set_train_hash(7);
-    JobSpec spec = job.spec;
-    spec.train = {9, "/data/images"};
-    for (const int64_t samples : {73, 79, 81, 96}) {
-      spec.train_samples = samples;
-      EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(true)).ok()) << samples;
-      EXPECT_FALSE(CheckSameNetworkAndData(manifest, spec, Now(false)).ok()) << samples;
-      const auto changes = ChangesOfNetworkAndData(manifest, spec);
-      ASSERT_EQ(changes.size(), 2u);
-      EXPECT_EQ(DescribeChange(changes[0]), "training samples 80 -> " + std::to_string(samples));
-      EXPECT_EQ(changes[1].key, "contents of the training data");
-    }
-    spec.train_samples = job.spec.train_samples;
-    spec.validation_samples = 1;
-    EXPECT_TRUE(CheckSameNetworkAndData(manifest, spec, Now(true)).ok());
-    EXPECT_THAT(CheckSameNetworkAndData(manifest, spec, Now(false)).message(),
-                HasSubstr("validation samples, there are 1;"));
-  }
-  const checkpoint::Manifest manifest = ManifestOf(job.experiment, kEpochsEnd);
-  for (const int64_t samples : {1, 72, 97, 1000}) {
-    JobSpec spec = job.spec;
-    spec.train_samples = samples;
-    EXPECT_THAT(CheckSameNetworkAndData(manifest, spec, Now(true)).message(),
-                AllOf(HasSubstr("round 4 has another place in the epochs"),
-                      HasSubstr("rounds instead of 4 rounds"), HasSubstr("--from")))
-        << samples;
-  }
 }
 
 // --- What becomes of the arrays.
