@@ -59,7 +59,8 @@ std::string Seconds(TimeUs us) { return std::to_string((us + kSecond / 2) / kSec
 
 }  // namespace
 
-Supervisor::Supervisor(const SupervisorSettings& settings) : settings_(settings) {
+Supervisor::Supervisor(const SupervisorSettings& settings)
+    : settings_(settings), stop_requests_(settings.same_request_us) {
   CHECK_GE(settings.servers, 1);
   CHECK_GE(settings.workers, 1);
 }
@@ -211,14 +212,14 @@ void Supervisor::PreferServer0sWords() {
 
 Supervisor::Actions Supervisor::OnStopRequest(int signal, TimeUs now) {
   Actions actions;
-  const bool same = stop_signal_ != 0 && now - stop_requested_at_ < settings_.same_request_us;
-  if (phase_ == Phase::kKilling || same) return actions;
-  if (stop_signal_ != 0) {
+  if (phase_ == Phase::kKilling) return actions;
+  const int request = stop_requests_.OnSignal(now);
+  if (request == 0) return actions;
+  if (request > 1) {
     killed_on_request_ = true;
     KillAll(&actions);
     return actions;
   }
-  stop_requested_at_ = now;
   stop_signal_ = signal;
   if (phase_ == Phase::kRunning) {
     BeginToStop(now, &actions);

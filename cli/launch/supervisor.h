@@ -39,6 +39,7 @@
 
 #include "cli/launch/remote_process.h"
 #include "common/base/clock.h"
+#include "common/base/process/stop_requests.h"
 
 namespace kumo {
 
@@ -85,8 +86,7 @@ struct SupervisorSettings {
   // still starting does not know of either.
   TimeUs leave_us = 10 * kSecond;
   TimeUs leave_stopped_us = kSecond;
-  // Requests to stop within this time after the first count as the same one: `timeout` signals a
-  // process and its group one right after the other. A person takes longer to press keys twice.
+  // Signals within this time are one request to stop (StopRequests).
   TimeUs same_request_us = 100 * kMillisecond;
   TimeUs failure_grace_us = 5 * kSecond;  // from SIGTERM to SIGKILL after a failure
   TimeUs stall_us = 600 * kSecond;        // standstill of a job after which server 0 ends it
@@ -177,7 +177,7 @@ class Supervisor {
   bool others_were_signalled_ = false;  // after the end of server 0
   bool all_left_ = false;               // the job was stopped since no worker was left
   int stop_signal_ = 0;                 // of the request to stop, if there was one
-  TimeUs stop_requested_at_ = 0;
+  StopRequests stop_requests_;
   std::string stop_words_;  // server 0's, after a request to stop
   std::vector<std::string> killed_;
   bool killed_on_request_ = false;

@@ -13,11 +13,6 @@
 #include "cli/launch/child_process.h"
 
 namespace kumo {
-namespace {
-
-constexpr TimeUs kSameRequest = 100 * kMillisecond;
-
-}  // namespace
 
 std::vector<SweepJobEnd> SweepRunner::Run() {
   StartMore();
@@ -34,7 +29,7 @@ std::vector<SweepJobEnd> SweepRunner::Run() {
 }
 
 void SweepRunner::StartMore() {
-  while (!stopped_ && next_ < jobs_.size() && std::ssize(running_) < parallel_) {
+  while (!stopped() && next_ < jobs_.size() && std::ssize(running_) < parallel_) {
     const size_t job = next_++;
     Running started{job, 0};
     ChildSpec spec;
@@ -73,12 +68,9 @@ void SweepRunner::Reap() {
 }
 
 void SweepRunner::PassOn(int signal) {
-  const TimeUs now = clock_.NowUs();
-  // `timeout` signals a process and its group one right after the other.
-  if (stopped_ && now - stopped_at_ < kSameRequest) return;
-  for (const auto& [pid, running] : running_) kill(pid, stopped_ ? SIGKILL : signal);
-  if (!stopped_) stopped_at_ = now;
-  stopped_ = true;
+  const int request = stop_requests_.OnSignal(clock_.NowUs());
+  if (request == 0) return;
+  for (const auto& [pid, running] : running_) kill(pid, request > 1 ? SIGKILL : signal);
 }
 
 }  // namespace kumo

@@ -17,6 +17,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/process/signals.h"
+#include "common/base/process/stop_requests.h"
 
 namespace kumo {
 
@@ -45,7 +46,7 @@ class SweepRunner {
   // Runs all jobs. A request to stop is passed on to the running jobs, which save and end; no
   // further job starts. A second request kills. Returns the end of each job.
   std::vector<SweepJobEnd> Run();
-  bool stopped() const { return stopped_; }
+  bool stopped() const { return stop_requests_.any(); }
 
  private:
   struct Running {
@@ -61,8 +62,7 @@ class SweepRunner {
   std::vector<SweepJobEnd> ends_;
   StopSignals* const signals_;
   size_t next_ = 0;  // job to start
-  bool stopped_ = false;
-  TimeUs stopped_at_ = 0;
+  StopRequests stop_requests_{100 * kMillisecond};
   const SteadyClock clock_;
   std::map<pid_t, Running> running_;
 };

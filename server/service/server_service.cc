@@ -21,9 +21,6 @@ namespace kumo {
 namespace {
 
 constexpr TimeUs kLongestPoll = 100 * kMillisecond;
-// Terminals and `timeout` signal a process and its group: two signals within this time are one
-// request.
-constexpr TimeUs kSameRequest = 500 * kMillisecond;
 // Wait for threads at the end, longer than a slow disk takes: they must end before the objects that
 // they use.
 constexpr int64_t kShutdownMs = 60'000;
@@ -106,9 +103,9 @@ void ServerService::OnSignals() {
   for (int signal : stops_->Take()) {
     LOG(WARNING) << SignalName(signal);
     const TimeUs now = clock_->NowUs();
-    if (stops_asked_ > 0 && now - stop_asked_at_ < kSameRequest) continue;
-    stop_asked_at_ = now;
-    if (++stops_asked_ > 1) {
+    const int request = stop_requests_.OnSignal(now);
+    if (request == 0) continue;
+    if (request > 1) {
       exit_ = Unavailable(std::string("ended by ") + SignalName(signal));
       continue;
     }

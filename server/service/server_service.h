@@ -17,6 +17,7 @@
 #include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/process/signals.h"
+#include "common/base/process/stop_requests.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 #include "common/telemetry/run_recorder.h"
@@ -112,8 +113,7 @@ class ServerService {
   std::optional<Status> exit_;
   std::string model_;
   bool threads_ended_ = true;
-  int stops_asked_ = 0;
-  TimeUs stop_asked_at_ = 0;
+  StopRequests stop_requests_{500 * kMillisecond};
   WaitNotice wait_notice_;
 
   Tracer tracer_;

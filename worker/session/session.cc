@@ -11,10 +11,6 @@
 namespace kumo {
 namespace {
 
-// Terminals and `timeout` send a signal both to a process and to its group: two signals, one
-// request.
-constexpr TimeUs kSameRequest = 500 * kMillisecond;
-
 wire::Hello::Level LevelOf(std::optional<Isa> isa) {
   if (!isa) return wire::Hello::LEVEL_UNSPECIFIED;
 #if defined(__x86_64__)
@@ -254,10 +250,10 @@ WorkerActions Session::OnFailed(const Status& status, TimeUs now) {
 WorkerActions Session::Leave(TimeUs now) {
   if (finished_) return {};
   WorkerStepContext context = Begin(now);
-  const TimeUs grace = FromSeconds(grace_s_);
-  const bool again = leave_by_ > 0;
-  if (again && now < leave_by_ - grace + kSameRequest) return {};
-  if (!again) leave_by_ = now + grace;
+  const int request = stop_requests_.OnSignal(now);
+  if (request == 0) return {};
+  const bool again = request > 1;
+  if (!again) leave_by_ = now + FromSeconds(grace_s_);
   if (again || !servers_.joined()) {
     // A worker that has never joined has no partitions; one that joins again may have some.
     Finish(Unavailable("ended by a signal before its partitions were handed over"), &context,

@@ -19,6 +19,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/isa.h"
+#include "common/base/process/stop_requests.h"
 #include "common/base/status.h"
 #include "common/job/job_identity.h"
 #include "common/settings/experiment.h"
@@ -114,6 +115,7 @@ class Session {
 
   wire::WorkerReport report_;  // as last sent
   double grace_s_ = 0;         // checkpoint.grace_s
+  StopRequests stop_requests_{500 * kMillisecond};
   TimeUs leave_by_ = 0;        // deadline of the departure; 0: none was requested
   bool finished_ = false;
 };
