@@ -1,9 +1,10 @@
 #include "common/telemetry/jsonl_writer.h"
 
-#include <algorithm>
-#include <vector>
+#include <optional>
+#include <string_view>
 
 #include "common/base/text.h"
+#include "common/telemetry/log_lines.h"
 
 namespace kumo {
 namespace {
@@ -18,53 +19,23 @@ int64_t RoundOf(std::string_view line) {
   return round && (line.starts_with(',') || line.starts_with('}')) ? *round : -1;
 }
 
-// Scans a file in pieces, with lines of any length, and keeps the complete lines about rounds up to
-// last_round.
-class LineFilter {
- public:
-  explicit LineFilter(int64_t last_round) : last_round_(last_round) {}
+// Whether the line is of a round up to last_round, and whole.
+bool IsKept(std::string_view line, int64_t last_round) {
+  const int64_t round = RoundOf(line);
+  return round >= 0 && round <= last_round;
+}
 
-  // The kept lines that are completed by `piece`, the next bytes of the file.
-  std::string Next(std::string_view piece) {
-    std::string kept;
-    for (size_t end; (end = piece.find('\n')) != std::string_view::npos;) {
-      Collect(piece.substr(0, end));
-      if (!too_long_ && Keeps(line_)) kept += line_ + "\n";
-      line_.clear();
-      too_long_ = false;
-      piece.remove_prefix(end + 1);
-    }
-    Collect(piece);
-    return kept;
-  }
-
- private:
-  void Collect(std::string_view part) {
-    too_long_ = too_long_ || line_.size() + part.size() > kLongestLogLine;
-    if (!too_long_) line_ += part;
-  }
-  bool Keeps(std::string_view line) const {
-    const int64_t round = RoundOf(line);
-    return round >= 0 && round <= last_round_;
-  }
-
-  const int64_t last_round_;
-  std::string line_;  // incomplete line
-  bool too_long_ = false;
-};
-
-// Calls take(kept) for each piece of the log with the lines that are kept.
-template <typename Take>
-Status FilterLines(ReadableFile* log, int64_t last_round, const Take& take) {
-  LineFilter filter(last_round);
-  std::vector<char> piece(kLongestLogLine);
-  for (uint64_t at = 0; at < log->size();) {
-    const size_t n = std::min<uint64_t>(piece.size(), log->size() - at);
-    KUMO_RETURN_IF_ERROR(log->Read(at, std::as_writable_bytes(std::span(piece).first(n))));
-    at += n;
-    KUMO_RETURN_IF_ERROR(take(filter.Next(std::string_view(piece.data(), n))));
-  }
-  return OkStatus();
+// Appends the lines that are kept, many at a time.
+Status CopyKept(ReadableFile* log, int64_t last_round, AtomicFile* to) {
+  std::string kept;
+  KUMO_RETURN_IF_ERROR(ForEachLogLine(log, [&](const std::string& line) {
+    if (IsKept(line, last_round)) kept += line + "\n";
+    if (kept.size() < kLongestLogLine) return OkStatus();
+    const Status appended = to->Append(AsBytes(kept));
+    kept.clear();
+    return appended;
+  }));
+  return to->Append(AsBytes(kept));
 }
 
 // Rewrites the log without the lines to remove; leaves it alone if there are none, so that a disk
@@ -72,14 +43,13 @@ Status FilterLines(ReadableFile* log, int64_t last_round, const Take& take) {
 Status DropLines(FileSystem& files, const std::string& path, int64_t last_round) {
   KUMO_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> log, files.OpenForReading(path));
   uint64_t kept_bytes = 0;
-  KUMO_RETURN_IF_ERROR(FilterLines(log.get(), last_round, [&](const std::string& kept) {
-    kept_bytes += kept.size();
+  KUMO_RETURN_IF_ERROR(ForEachLogLine(log.get(), [&](const std::string& line) {
+    if (IsKept(line, last_round)) kept_bytes += line.size() + 1;
     return OkStatus();
   }));
   if (kept_bytes == log->size()) return OkStatus();
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> rest, AtomicFile::Create(files, path));
-  KUMO_RETURN_IF_ERROR(FilterLines(
-      log.get(), last_round, [&](const std::string& kept) { return rest->Append(AsBytes(kept)); }));
+  KUMO_RETURN_IF_ERROR(CopyKept(log.get(), last_round, rest.get()));
   return rest->Commit();
 }
 

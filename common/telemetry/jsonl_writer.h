@@ -4,7 +4,6 @@
 // One thread. Write returns when the operating system has the line.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,9 +13,6 @@
 #include "common/base/status.h"
 
 namespace kumo {
-
-// Longer than any line of a log.
-inline constexpr size_t kLongestLogLine = 64 << 10;
 
 class JsonlWriter {
  public:

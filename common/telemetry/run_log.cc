@@ -1,12 +1,8 @@
 #include "common/telemetry/run_log.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -15,7 +11,7 @@
 
 #include "common/base/json.h"
 #include "common/telemetry/figures.h"
-#include "common/telemetry/jsonl_writer.h"
+#include "common/telemetry/log_lines.h"
 
 namespace kumo {
 namespace {
@@ -25,31 +21,6 @@ using google::protobuf::Value;
 
 // A field that is no figure.
 constexpr std::string_view kWallTime = "wall_time";
-
-// Calls `visit` for each complete line.
-Status ForEachLine(ReadableFile* file, const std::function<void(const std::string&)>& visit) {
-  std::vector<char> piece(kLongestLogLine);
-  std::string line;
-  bool too_long = false;
-  for (uint64_t at = 0; at < file->size();) {
-    const size_t n = std::min<uint64_t>(piece.size(), file->size() - at);
-    KUMO_RETURN_IF_ERROR(file->Read(at, std::as_writable_bytes(std::span(piece).first(n))));
-    at += n;
-    std::string_view rest(piece.data(), n);
-    while (!rest.empty()) {
-      const size_t end = rest.find('\n');
-      const std::string_view part = rest.substr(0, end);
-      too_long = too_long || line.size() + part.size() > kLongestLogLine;
-      if (!too_long) line += part;
-      if (end == std::string_view::npos) break;
-      if (!too_long) visit(line);
-      line.clear();
-      too_long = false;
-      rest.remove_prefix(end + 1);
-    }
-  }
-  return OkStatus();
-}
 
 bool IsOfKind(const std::string& line, std::string_view kind) {
   return line.find("\"kind\":\"" + std::string(kind) + "\"") != std::string::npos;
@@ -112,7 +83,7 @@ Result<RunLog> ReadRunLog(FileSystem& files, const std::string& path) {
   RunLog log;
   std::map<double, RunLog::Figures> epochs;
   std::string point, progress;
-  const Status read = ForEachLine(file.get(), [&](const std::string& line) {
+  const Status read = ForEachLogLine(file.get(), [&](const std::string& line) {
     if (IsOfKind(line, "progress")) progress = line;
     if (IsOfKind(line, "point")) point = line;
     if (IsOfKind(line, "settings") || IsOfKind(line, "continued")) {
@@ -121,13 +92,14 @@ Result<RunLog> ReadRunLog(FileSystem& files, const std::string& path) {
         TakeMetrics(*object, &log.metrics);
       }
     }
-    if (!IsOfKind(line, "epoch")) return;
+    if (!IsOfKind(line, "epoch")) return OkStatus();
     const std::optional<Struct> object = Parsed(line);
-    if (!object) return;
+    if (!object) return OkStatus();
     log.last_epoch = line;
     RunLog::Figures figures = FiguresIn(*object);
     // If an epoch was evaluated twice, its last line counts.
     epochs[figures[std::string(figure::kEpoch)]] = std::move(figures);
+    return OkStatus();
   });
   KUMO_RETURN_IF_ERROR(read);
   std::vector<RunLog::Figures> lines;

@@ -116,7 +116,7 @@ class Session {
   wire::WorkerReport report_;  // as last sent
   double grace_s_ = 0;         // checkpoint.grace_s
   StopRequests stop_requests_{500 * kMillisecond};
-  TimeUs leave_by_ = 0;        // deadline of the departure; 0: none was requested
+  TimeUs leave_by_ = 0;  // deadline of the departure; 0: none was requested
   bool finished_ = false;
 };
 
