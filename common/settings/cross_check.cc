@@ -157,14 +157,16 @@ class Checker {
     const Codec& larger =
         std::max(CodecOf(e_.sync.push_codec), CodecOf(e_.sync.pull_codec),
                  [](const Codec& a, const Codec& b) { return a.group() < b.group(); });
-    constexpr int64_t kGroupKib = 16;  // of 4,096 numbers
+    const auto group = static_cast<int64_t>(larger.group());
+    const int64_t group_kib = group * static_cast<int64_t>(sizeof(float)) / 1024;
     const int64_t chunk = e_.cluster.chunk_kib;
-    if (larger.group() > Codec::kBucket && chunk % kGroupKib != 0) {
+    if (larger.group() > Codec::kBucket && chunk % group_kib != 0) {
       Problem("cluster.chunk_kib",
               " = " + std::to_string(chunk) + ": " + std::string(larger.name()) +
-                  " selects among 4,096 numbers, so chunks must be multiples of 16 KiB; set "
-                  "cluster.chunk_kib = " +
-                  std::to_string((chunk + kGroupKib - 1) / kGroupKib * kGroupKib));
+                  " selects among " + std::to_string(group) +
+                  " numbers, so chunks must be multiples of " + std::to_string(group_kib) +
+                  " KiB; set cluster.chunk_kib = " +
+                  std::to_string((chunk + group_kib - 1) / group_kib * group_kib));
     }
   }
 

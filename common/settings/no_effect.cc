@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <vector>
 
+#include "common/base/text.h"
 #include "common/settings/option_value.h"
 
 namespace kumo {
@@ -15,6 +17,24 @@ bool PartitionsCarryState(const Experiment& e) {
 
 bool SelectsValues(const Experiment& e) {
   return CodecOf(e.sync.push_codec).traits().selects || CodecOf(e.sync.pull_codec).traits().selects;
+}
+
+// Names of the codecs with a trait: "topk, topk2bit".
+std::string CodecsWith(bool CodecTraits::*trait) {
+  std::vector<std::string> names;
+  for (const Codec* codec : AllCodecs()) {
+    if (codec->traits().*trait) names.emplace_back(codec->name());
+  }
+  return Join(names);
+}
+
+// Words of the block rules with a trait.
+std::string RulesWith(bool BlockRuleTraits::*trait) {
+  std::vector<std::string> words;
+  for (const Choice<BlockRule>& rule : kBlockRules) {
+    if (TraitsOf(BlockRuleSettings{.rule = rule.value}).*trait) words.emplace_back(rule.word);
+  }
+  return Join(words);
 }
 
 // Whether it depends on sync.relay.
@@ -150,12 +170,15 @@ std::string WhyNoEffect(NoEffect condition, std::string_view section, const Expe
     case NoEffect::kPushKeepsResidual:
       return when(!push.decays_residual, push_codec + " keeps the whole residual");
     case NoEffect::kNothingSelected:
-      return when(!SelectsValues(e), "neither sync.push_codec nor sync.pull_codec is topk");
+      return when(!SelectsValues(e), "neither sync.push_codec nor sync.pull_codec is " +
+                                         CodecsWith(&CodecTraits::selects));
     case NoEffect::kMayNotRelay:
       return when(!MayRelay(e),
-                  "contributions are relayed in block mode with a sparse sync.push_codec (topk, "
-                  "topk2bit) and block.rule = average, without evaluation.average_samples, if all "
-                  "partitions' are fewer bytes than the weights in sync.pull_codec");
+                  "contributions are relayed in block mode with a sparse sync.push_codec (" +
+                      CodecsWith(&CodecTraits::sparse) +
+                      ") and block.rule = " + RulesWith(&BlockRuleTraits::averages) +
+                      ", without evaluation.average_samples, if all partitions' are fewer bytes "
+                      "than the weights in sync.pull_codec");
     case NoEffect::kRelays:
       return when(e.RelaysContributions(),
                   "pulls relay the contributions, which are fewer bytes (sync.relay)");

@@ -128,7 +128,8 @@ bool IsOfClasses(const Graph& graph, int output) {
 }
 
 bool HasCharacters(const Experiment::Data& data) {
-  return data.reader == DataReader::kText && data.tokens == TextTokens::kCharacters;
+  return TraitsOf(data.reader).samples == SampleKind::kTokens &&
+         data.tokens == TextTokens::kCharacters;
 }
 
 Result<ModelData> DataOf(const StoredModel& model) {

@@ -259,8 +259,9 @@ TEST_F(ParserTest, ContradictionsAreRefusedWithTheLineOfTheSetting) {
   }
   EXPECT_THAT(FirstProblem(head, {"sync.push_codec=topk", "cluster.chunk_kib=17"}),
               HasSubstr("set cluster.chunk_kib = 32"));
-  EXPECT_THAT(FirstProblem(head, {"sync.pull_codec=topk2bit", "cluster.chunk_kib=17"}),
-              HasSubstr("topk2bit selects among 4,096 numbers"));
+  EXPECT_THAT(
+      FirstProblem(head, {"sync.pull_codec=topk2bit", "cluster.chunk_kib=17"}),
+      HasSubstr("topk2bit selects among 4096 numbers, so chunks must be multiples of 16 KiB"));
   EXPECT_THAT(FirstProblem(head, {"sync.push_codec=topk2bit", "sync.error_feedback=false"}),
               HasSubstr("sync.push_codec = topk2bit sends a part"));
   EXPECT_THAT(FirstProblem(head, {"schedule.type=multistep"}),
