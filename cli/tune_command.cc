@@ -1,16 +1,12 @@
 // kumo tune: mode, block, codec and overlap for a network. kumo-worker measures the arithmetic of
-// the experiment; a model (common/job/round_time.h) predicts rounds over the links that the user
+// the experiment; a model (cli/tune/prediction.h) predicts rounds over the links that the user
 // names.
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/launch/child_process.h"
 #include "cli/launch/json_answer.h"
+#include "cli/tune/prediction.h"
 #include "common/base/json.h"
 #include "common/base/text_table.h"
 #include "common/job/round_time.h"
@@ -25,12 +22,6 @@
 
 namespace kumo {
 namespace {
-
-constexpr int kBlocks[] = {8, 32, 128};
-// Delays of gradients, in rounds. Longer ones cost more accuracy than blocks do.
-constexpr int kDelays[] = {0, 1};
-// Utilisation above which a longer block or a shorter codec brings nothing that matters.
-constexpr double kEnough = .95;
 
 struct Unit {
   std::string_view name;
@@ -87,22 +78,7 @@ struct Arguments {
   }
 };
 
-struct Codec {
-  std::string name;
-  double push_bytes = 0, pull_bytes = 0;
-  RoundSpeed speed;
-};
-
-// The answer of kumo-worker --speed.
-struct Measured {
-  double parameters = 0;
-  double train_samples = 0;
-  int minibatch = 1;
-  double step_s = 0;
-  std::vector<Codec> codecs;
-};
-
-Result<Measured> Measure(const Arguments& arguments) {
+Result<SpeedMeasurement> Measure(const Arguments& arguments) {
   ChildSpec spec;
   spec.command = arguments.experiment.Forward();
   spec.command.insert(spec.command.begin(), arguments.experiment.Binary("kumo-worker"));
@@ -111,7 +87,7 @@ Result<Measured> Measure(const Arguments& arguments) {
   std::string output;
   KUMO_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(spec, &output));
   if (end.code != 0) return ErrorOf("kumo-worker --speed", end, output);
-  Measured measured;
+  SpeedMeasurement measured;
   const JsonAnswer answer = JsonAnswer::LineIn(output);
   measured.parameters = answer.Number("parameters");
   measured.train_samples = answer.Number("train_samples");
@@ -140,113 +116,6 @@ std::string Format(const char* format, double number) {
   return text;
 }
 
-// Settings of the exchange, and what they lead to.
-struct Choice {
-  SyncMode mode = SyncMode::kGradient;
-  int block = 1;
-  int overlap = 0;  // of gradients: the delay
-  bool ends_warm_up = false;
-  bool ends_fragments = false;  // of the experiment: the weights are exchanged as a whole
-  const Codec* codec = nullptr;
-  RoundTime time = {};
-  double samples_per_round = 0;
-  double samples_per_s = 0;
-
-  std::vector<std::string> Settings() const {
-    std::vector<std::string> settings = {"sync.mode=" + WriteValue(mode)};
-    if (mode == SyncMode::kBlock) settings.push_back("sync.block=" + std::to_string(block));
-    if (ends_fragments && mode == SyncMode::kBlock) {
-      settings.emplace_back("sync.fragments=1");
-      settings.emplace_back("sync.local_share=0");
-    }
-    if (ends_warm_up) settings.emplace_back("sync.warmup_samples=0");
-    settings.push_back("sync.push_codec=" + codec->name);
-    settings.push_back("sync.pull_codec=" + codec->name);
-    settings.push_back("sync.overlap=" + std::to_string(overlap));
-    return settings;
-  }
-};
-
-// Modes, blocks and overlaps in the order of preference: gradients before blocks, which are trained
-// apart from each other; short blocks first, then without overlap. Of blocks that are as long as an
-// epoch or longer, which are all the same, only the shortest. minibatches: of a partition, in an
-// epoch.
-std::vector<Choice> Shapes(const Experiment& experiment, int64_t minibatches) {
-  std::vector<Choice> shapes;
-  for (const int delay : kDelays) {
-    shapes.push_back(
-        {.overlap = delay, .ends_warm_up = experiment.sync.warmup_samples > 0, .codec = nullptr});
-  }
-  std::set<int> blocks(std::begin(kBlocks), std::end(kBlocks));
-  if (experiment.sync.mode == SyncMode::kBlock) blocks.insert(experiment.sync.block);
-  for (const int block : blocks) {
-    const auto shorter = blocks.lower_bound(block);
-    if (shorter != blocks.begin() && *std::prev(shorter) >= minibatches) break;
-    for (const int overlap : std::set<int>{0, block / 2}) {
-      shapes.push_back({SyncMode::kBlock, block, overlap});
-    }
-  }
-  return shapes;
-}
-
-// For each shape the exact codecs first. Choices that the experiment refuses are left out.
-Result<std::vector<Choice>> Predict(const CliEnvironment& environment, const Arguments& arguments,
-                                    const Experiment& experiment, const Measured& measured,
-                                    RoundLoad load) {
-  std::vector<Choice> choices;
-  Status refused = Internal("no mode to predict");
-  const double samples_of_step = static_cast<double>(load.partitions) * measured.minibatch;
-  const auto minibatches =
-      static_cast<int64_t>(std::ceil(measured.train_samples / samples_of_step));
-  for (Choice choice : Shapes(experiment, minibatches)) {
-    choice.ends_fragments = experiment.sync.fragments > 1 || experiment.sync.local_share > 0;
-    const bool delayed = choice.mode == SyncMode::kGradient;
-    load.steps = choice.block;
-    load.delay = delayed ? choice.overlap : 0;
-    load.overlap = delayed ? 0 : choice.overlap;
-    for (const Codec& codec : measured.codecs) {
-      choice.codec = &codec;
-      std::vector<std::string> sets = arguments.experiment.sets;
-      for (const std::string& setting : choice.Settings()) sets.push_back(setting);
-      const auto allowed = ParseExperiment(arguments.experiment.file, sets, environment.variables);
-      if (!allowed.ok()) {
-        refused = allowed.status();
-        continue;
-      }
-      load.push_bytes = codec.push_bytes;
-      load.pull_bytes = codec.pull_bytes;
-      choice.time = PredictEpoch(load, minibatches, codec.speed, arguments.network);
-      choice.samples_per_round =
-          measured.train_samples / static_cast<double>(RoundsOfEpoch(load, minibatches));
-      choice.samples_per_s = choice.samples_per_round / std::max(choice.time.round_s, 1e-9);
-      choices.push_back(choice);
-    }
-  }
-  if (choices.empty()) return refused;
-  return choices;
-}
-
-// Words about the choice to take.
-std::string Reason(const Choice& best) {
-  const std::string enough = Format("%.0f", kEnough * 100) + " % of the time\n";
-  if (best.time.utilisation() < kEnough) {
-    return "the fastest of these; none computes " + enough;
-  }
-  if (best.mode == SyncMode::kBlock) return "the shortest block that computes " + enough;
-  if (best.overlap == 0) return "without blocks, workers compute " + enough;
-  return "without blocks, workers compute " + enough + "Each gradient is applied " +
-         std::to_string(best.overlap) +
-         " round late: if the loss does not fall, halve schedule.learning_rate, or take blocks.\n";
-}
-
-// The first choice that hides the network, or else the fastest one.
-const Choice& Best(const std::vector<Choice>& choices) {
-  const auto enough = std::ranges::find_if(
-      choices, [](const Choice& choice) { return choice.time.utilisation() >= kEnough; });
-  if (enough != choices.end()) return *enough;
-  return *std::ranges::max_element(choices, {}, &Choice::samples_per_s);
-}
-
 std::string Joined(const std::vector<std::string>& words, const std::string& before) {
   std::string text;
   for (const std::string& word : words) text += " " + before + word;
@@ -254,8 +123,8 @@ std::string Joined(const std::vector<std::string>& words, const std::string& bef
 }
 
 void PrintText(const CliEnvironment& environment, const Arguments& arguments,
-               const Measured& measured, const RoundLoad& load,
-               const std::vector<Choice>& choices) {
+               const SpeedMeasurement& measured, const RoundLoad& load,
+               const std::vector<RoundPrediction>& predictions) {
   Print(environment, "measured  " + Format("%.2f", measured.parameters / 1e6) +
                          " million parameters, a minibatch of " +
                          std::to_string(measured.minibatch) + " samples takes " +
@@ -278,37 +147,37 @@ void PrintText(const CliEnvironment& environment, const Arguments& arguments,
                                           {"codec", false},  {"round, s"}, {"samples/s"},
                                           {"utilisation, %"}};
   std::vector<std::vector<std::string>> rows;
-  for (const Choice& choice : choices) {
-    rows.push_back({WriteValue(choice.mode), std::to_string(choice.block),
-                    std::to_string(choice.overlap), choice.codec->name,
-                    Format("%.3f", choice.time.round_s), Format("%.0f", choice.samples_per_s),
-                    Format("%.1f", choice.time.utilisation() * 100)});
+  for (const RoundPrediction& one : predictions) {
+    rows.push_back({WriteValue(one.mode), std::to_string(one.block), std::to_string(one.overlap),
+                    one.codec->name, Format("%.3f", one.time.round_s),
+                    Format("%.0f", one.samples_per_s),
+                    Format("%.1f", one.time.utilisation() * 100)});
   }
   std::fputs(FormatTextTable(header, rows, environment.columns).c_str(), stdout);
-  const Choice& best = Best(choices);
+  const RoundPrediction& best = BestPrediction(predictions);
   Print(environment, "\ntake     --workers " + std::to_string(load.workers) + " --servers " +
                          std::to_string(load.servers) + Joined(best.Settings(), "--set ") + "\n" +
-                         Reason(best));
+                         ReasonFor(best));
 }
 
-void PrintJson(const Measured& measured, const Arguments& arguments, const RoundLoad& load,
-               const std::vector<Choice>& choices) {
-  const auto fields = [](const Choice& choice) {
+void PrintJson(const SpeedMeasurement& measured, const Arguments& arguments, const RoundLoad& load,
+               const std::vector<RoundPrediction>& predictions) {
+  const auto fields = [](const RoundPrediction& one) {
     JsonArray settings;
-    for (const std::string& setting : choice.Settings()) settings.Add(setting);
+    for (const std::string& setting : one.Settings()) settings.Add(setting);
     return JsonFields()
-        .Add("mode", WriteValue(choice.mode))
-        .Add("block", choice.block)
-        .Add("overlap", choice.overlap)
-        .Add("codec", choice.codec->name)
-        .Add("round_s", choice.time.round_s)
-        .Add("samples_per_round", choice.samples_per_round)
-        .Add("samples_per_second", choice.samples_per_s)
-        .Add("utilisation", choice.time.utilisation())
+        .Add("mode", WriteValue(one.mode))
+        .Add("block", one.block)
+        .Add("overlap", one.overlap)
+        .Add("codec", one.codec->name)
+        .Add("round_s", one.time.round_s)
+        .Add("samples_per_round", one.samples_per_round)
+        .Add("samples_per_second", one.samples_per_s)
+        .Add("utilisation", one.time.utilisation())
         .Add("settings", settings);
   };
   JsonArray all;
-  for (const Choice& choice : choices) all.Add(fields(choice));
+  for (const RoundPrediction& one : predictions) all.Add(fields(one));
   std::printf("%s\n", JsonFields()
                           .Add("parameters", measured.parameters)
                           .Add("step_ms", measured.step_s * 1e3)
@@ -317,7 +186,7 @@ void PrintJson(const Measured& measured, const Arguments& arguments, const Round
                           .Add("workers", load.workers)
                           .Add("servers", load.servers)
                           .Add("choices", all)
-                          .Add("take", fields(Best(choices)))
+                          .Add("take", fields(BestPrediction(predictions)))
                           .object()
                           .c_str());
 }
@@ -337,13 +206,18 @@ Status Tune(const CliEnvironment& environment, const Arguments& arguments) {
                            std::to_string(load.workers) +
                            " workers: give --servers at most the workers, or --apart");
   }
-  KUMO_ASSIGN_OR_RETURN(const Measured measured, Measure(arguments));
-  KUMO_ASSIGN_OR_RETURN(const std::vector<Choice> choices,
-                        Predict(environment, arguments, experiment, measured, load));
+  KUMO_ASSIGN_OR_RETURN(const SpeedMeasurement measured, Measure(arguments));
+  const auto allows = [&](const std::vector<std::string>& settings) {
+    std::vector<std::string> sets = arguments.experiment.sets;
+    sets.insert(sets.end(), settings.begin(), settings.end());
+    return ParseExperiment(arguments.experiment.file, sets, environment.variables).status();
+  };
+  KUMO_ASSIGN_OR_RETURN(const std::vector<RoundPrediction> predictions,
+                        PredictRounds(experiment, measured, load, arguments.network, allows));
   if (arguments.json) {
-    PrintJson(measured, arguments, load, choices);
+    PrintJson(measured, arguments, load, predictions);
   } else {
-    PrintText(environment, arguments, measured, load, choices);
+    PrintText(environment, arguments, measured, load, predictions);
   }
   return OkStatus();
 }
