@@ -6,12 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <set>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,6 +21,7 @@
 #include "cli/runs/run_summary.h"
 #include "cli/runs/run_table.h"
 #include "cli/sweep/device_pool.h"
+#include "cli/sweep/sweep_manifests.h"
 #include "cli/sweep/sweep_points.h"
 #include "cli/sweep/sweep_runner.h"
 #include "common/base/file.h"
@@ -42,7 +41,6 @@ namespace kumo {
 namespace {
 
 constexpr uint64_t kMostPointsMib = 16;
-constexpr uint64_t kMostQueueBytes = 1 << 20;
 
 struct SweepArguments {
   ExperimentArguments experiment;
@@ -241,7 +239,7 @@ class Sweep {
   }
 
   // Writes a folder for each run, which has these components and this image. Returns the problems.
-  std::vector<Status> WriteManifests(const ClusterRun& like);
+  std::vector<Status> WriteManifests(ClusterRun like);
 
   // Exit code of the first failed run; nullopt if none failed.
   std::optional<ExitCode> code() const { return code_; }
@@ -291,11 +289,6 @@ class Sweep {
     if (!args_.json) console_.Write(Folded(line + "\n", environment_.columns, kMarkColumns));
   }
 
-  // Write the folder of one run, and of all runs with the queue. Return the problems. about: the
-  // experiment file's LeadingComment.
-  std::vector<Status> WriteRun(const SweepPoint& point, const std::string& about, ClusterRun run);
-  std::vector<Status> WriteRuns(ClusterRun run, std::vector<std::string>* names);
-
   LoadedExperiment Load(const SweepPoint& point) const {
     std::vector<std::string> sets = args_.experiment.sets;
     for (const std::string& set : point.Sets()) sets.push_back(set);
@@ -328,80 +321,29 @@ class Sweep {
   FdConsole console_{STDOUT_FILENO};
   DevicePool devices_;             // --devices
   std::set<std::string> weights_;  // network.initial_weights of runs_
-  std::set<std::string> notes_;    // printed; most notes hold for many runs
   std::optional<ExitCode> code_;
 };
 
-std::vector<Status> Sweep::WriteRun(const SweepPoint& point, const std::string& about,
-                                    ClusterRun run) {
-  const Status named = CheckRunName(run.name);
-  if (!named.ok()) return {named.WithContext(run.name + " (job.name and a number)")};
-  const LoadedExperiment loaded = Load(point);
-  run.workers = args_.workers;
-  run.servers = args_.servers;
-  TakeProcesses(loaded.experiment, &run);
-  const std::string out = JoinPath(args_.manifests, run.name);
-  std::vector<Status> problems = ProblemsOfRunFolder(loaded, run, out);
-  if (SharesFinalModel(loaded.experiment, run)) {
-    problems.push_back(InvalidArgument(
-        "output.final_model = " + loaded.experiment.output.final_model +
-        " is one folder for all runs; give --set output.final_model=" +
-        (run.Has("final-model") ? ", so that each run has a folder of its name in /models" : "")));
-  }
-  if (!problems.empty()) return problems;
-  const Status written = WriteRunFolder(environment_.k8s(), loaded, about, run, out);
-  if (!written.ok()) return {written};
-  for (const std::string& note : NotesOfRunFolder(loaded, run)) {
-    if (notes_.insert(note).second) Say("note    run " + point.name + ": " + note);
-  }
-  return {};
-}
-
-std::vector<Status> Sweep::WriteRuns(ClusterRun run, std::vector<std::string>* names) {
+std::vector<Status> Sweep::WriteManifests(ClusterRun like) {
   const Result<std::string> original = ReadExperimentFile(args_.experiment.file);
   if (!original.ok()) return {original.status()};
-  const Result<std::string> queue =
-      ReadWholeFile(files_, JoinPath(environment_.k8s(), "queue.sh"), kMostQueueBytes);
-  if (!queue.ok()) return {queue.status()};
-  Status status = files_.CreateDirectories(args_.manifests);
-  const std::string base = RunNameOf(Load(SweepPoint()).experiment.job.name);
-  const size_t digits = std::to_string(runs_.size()).size();
-  std::string points;  // a line for each run: its name and its settings
-  for (size_t i = 0; i < runs_.size() && status.ok(); ++i) {
-    const SweepPoint& point = runs_[i].point;
-    std::string number = std::to_string(i + 1);
-    number.insert(0, digits - number.size(), '0');
-    run.name = names->emplace_back(base + "-" + number);
-    std::vector<Status> problems = WriteRun(point, LeadingComment(*original), run);
-    for (Status& problem : problems) problem = problem.WithContext("run " + point.name);
-    if (!problems.empty()) return problems;
-    points += run.name;
-    for (const std::string& set : point.Sets()) points += " " + ShellWord(set);
-    points += "\n";
-  }
-  const std::pair<const char*, std::string> files[] = {{"queue.sh", *queue}, {"points", points}};
-  for (const auto& [name, text] : files) {
-    if (status.ok()) status = WriteFileAtomically(files_, JoinPath(args_.manifests, name), text);
-  }
-  if (!status.ok()) return {status};
+  like.workers = args_.workers;
+  like.servers = args_.servers;
+  const SweepManifests sweep = {
+      .folder = args_.manifests,
+      .k8s = environment_.k8s(),
+      .about = LeadingComment(*original),
+      .like = std::move(like),
+      .load = [this](const SweepPoint& point) { return Load(point); },
+      .on_note = [this](const std::string& note) { Say("note    " + note); }};
+  std::vector<SweepPoint> points;
+  for (const SweepRun& run : runs_) points.push_back(run.point);
+  WrittenSweep written = WriteSweepManifests(sweep, points);
+  if (!written.problems.empty()) return std::move(written.problems);
+  Say(sweep.folder + "  " + Counted(std::ssize(written.names), "run") + ": " +
+      written.names.front() + " .. " + written.names.back() + "\n\nsh " +
+      ShellWord(JoinPath(sweep.folder, "queue.sh")));
   return {};
-}
-
-std::vector<Status> Sweep::WriteManifests(const ClusterRun& like) {
-  const std::string& folder = args_.manifests;
-  if (files_.Exists(folder)) {
-    return {FailedPrecondition(folder + " exists; nothing is overwritten: choose another folder")};
-  }
-  std::vector<std::string> names;
-  std::vector<Status> problems = WriteRuns(like, &names);
-  if (!problems.empty()) {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);  // so that the same command can be repeated
-    return problems;
-  }
-  Say(folder + "  " + Counted(std::ssize(names), "run") + ": " + names.front() + " .. " +
-      names.back() + "\n\nsh " + ShellWord(JoinPath(folder, "queue.sh")));
-  return problems;
 }
 
 }  // namespace
