@@ -104,12 +104,11 @@ std::optional<T> Always(T value) {
 void AddProcess(const OwnProcess& process, Families* to) {
   to->Counter("process_cpu_seconds_total", "CPU time of all threads, user and system.",
               process.cpu_s);
-  to->Gauge("process_resident_memory_bytes", "Memory that is in RAM.", process.resident_bytes);
-  to->Gauge("process_virtual_memory_bytes", "Memory that is mapped.", process.virtual_bytes);
+  to->Gauge("process_resident_memory_bytes", "Resident memory.", process.resident_bytes);
+  to->Gauge("process_virtual_memory_bytes", "Virtual memory.", process.virtual_bytes);
   to->Gauge("process_open_fds", "Open file descriptors.", process.open_fds);
   to->Gauge("process_max_fds", "Limit of open file descriptors.", process.max_fds);
-  to->Gauge("process_start_time_seconds", "When the process started, since 1970.",
-            process.started_s);
+  to->Gauge("process_start_time_seconds", "Start time, seconds since 1970.", process.started_s);
 }
 
 // "push" for the type PUSH.
@@ -127,16 +126,14 @@ void AddTraffic(const ProcessSnapshot& snapshot, Families* to) {
                 Known(received > 0, received), {{"type", TypeName(type)}});
   }
   to->Counter("kumo_refused_messages_total",
-              "Messages that arrived and were dropped: damaged, too long, or a stranger's.",
+              "Messages dropped on arrival: damaged, too long, or from a stranger.",
               Always(traffic.messages_refused));
-  to->Counter("kumo_refused_connections_total",
-              "Connections that were ended without a word, where keys are wanted.",
+  to->Counter("kumo_refused_connections_total", "Connections closed without an answer, with keys.",
               Always(traffic.connections_refused));
-  to->Counter("kumo_refused_peers_total",
-              "Times that a process was told that it may not take part.",
+  to->Counter("kumo_refused_peers_total", "Refusals sent to processes that may not take part.",
               Always(snapshot.refused_peers));
   to->Counter("kumo_unsent_messages_total",
-              "Messages whose receiver was away or took nothing; most are sent again.",
+              "Messages whose receiver was absent or accepted nothing; most are sent again.",
               Always(traffic.sends_unavailable));
   to->Gauge("kumo_send_queue_bytes", "Bytes that wait to be sent.", Always(snapshot.queue_bytes));
 }
@@ -154,25 +151,22 @@ void AddParts(const char* name, const char* help, const wire::WorkerReport& repo
 void AddWorker(const wire::JobStatus::Worker& worker, Families* to) {
   const wire::WorkerReport& report = worker.report();
   const Labels label = {{"worker", worker.name()}};
-  AddParts("kumo_worker_round_seconds",
-           "The worker's last round, by what it did: computed, waited for others, sent and "
-           "received.",
+  AddParts("kumo_worker_round_seconds", "The worker's last round, by part: compute, wait, network.",
            report, worker.name(), to);
   to->Counter("kumo_worker_samples_total", "Samples that the worker has trained since it started.",
               Always(report.samples()), label);
-  to->Gauge("kumo_worker_samples_per_second", "The worker's rate, waits included.",
+  to->Gauge("kumo_worker_samples_per_second", "The worker's throughput, waits included.",
             Known(worker.has_samples_per_second(), worker.samples_per_second()), label);
-  to->Gauge("kumo_worker_leases", "Partitions that are the worker's to compute.",
+  to->Gauge("kumo_worker_leases", "Partitions leased to the worker.",
             Always(report.partitions_size()), label);
-  to->Gauge("kumo_worker_silent_seconds",
-            "For how long the worker has given no sign of life, where heartbeats are missing.",
+  to->Gauge("kumo_worker_silent_seconds", "Silence of a worker whose heartbeats are missing.",
             Known(worker.has_silent_seconds(), worker.silent_seconds()), label);
 }
 
 void AddShard(const wire::JobStatus::Server& server, Families* to) {
   const Labels label = {{"shard", std::to_string(server.index())}};
   const wire::ServerReport& report = server.report();
-  to->Gauge("kumo_shard_ready", "1 where the server has its part of the weights.",
+  to->Gauge("kumo_shard_ready", "1 if the server has its part of the weights.",
             Always(report.ready() ? 1 : 0), label);
   to->Gauge("kumo_shard_bytes",
             "Bytes of the weights that the server holds, without what its rule keeps of them.",
@@ -186,55 +180,55 @@ void AddMetrics(const wire::JobStatus& job, Families* to) {
   const std::vector<MetricFigure> training = FiguresOf(job);
   const std::vector<MetricFigure> validation = ValidationFiguresOf(job);
   for (const MetricFigure& figure : training) {
-    to->Gauge("kumo_metric", "A metric of the network, over the last round's samples.",
+    to->Gauge("kumo_metric", "Each metric of the network, over the last round's samples.",
               Always(figure.value), {{"metric", figure.name}});
   }
   for (const MetricFigure& figure : validation) {
     to->Gauge("kumo_validation_metric",
-              "A metric of the network, over the validation set after the last epoch.",
+              "Each metric of the network, over the validation set after the last epoch.",
               Always(figure.value), {{"metric", figure.name}});
   }
   to->Gauge("kumo_loss", "Mean loss of the last round's samples.", FindFigure(training, "loss"));
-  to->Gauge("kumo_accuracy_ratio", "Share of the last round's samples that were right.",
+  to->Gauge("kumo_accuracy_ratio", "Accuracy of the last round's samples.",
             FindFigure(training, "accuracy"));
   to->Gauge("kumo_validation_loss", "Mean loss of the validation set after the last epoch.",
             FindFigure(validation, "loss"));
   to->Gauge("kumo_validation_accuracy_ratio",
-            "Share of the validation set that was right after the last epoch.",
+            "Accuracy of the validation set after the last epoch.",
             FindFigure(validation, "accuracy"));
 }
 
 void AddFigures(const wire::JobStatus& job, Families* to) {
   to->Gauge("kumo_round", "Rounds of the job that are closed.", Always(job.round()));
   to->Gauge("kumo_job_rounds", "Rounds of the whole job.", Known(job.has_rounds(), job.rounds()));
-  to->Gauge("kumo_epoch", "The epoch that is trained, counted from 1.",
-            Known(job.has_epoch(), job.epoch()));
+  to->Gauge("kumo_epoch", "Current epoch, counted from 1.", Known(job.has_epoch(), job.epoch()));
   to->Gauge("kumo_job_epochs", "Epochs of the whole job.", Always(job.epochs()));
   to->Gauge("kumo_job_samples", "Samples of the whole job, all epochs together.",
             Known(job.has_total_samples(), job.total_samples()));
   AddMetrics(job, to);
-  to->Gauge("kumo_learning_rate", "Learning rate of the round that is trained.",
+  to->Gauge("kumo_learning_rate", "Learning rate of the current round.",
             Known(job.has_learning_rate(), job.learning_rate()));
-  to->Gauge("kumo_samples_per_second", "Rate of all workers together, waits included.",
+  to->Gauge("kumo_samples_per_second", "Throughput of all workers together, waits included.",
             Known(job.has_samples_per_second(), job.samples_per_second()));
-  to->Gauge("kumo_elapsed_seconds", "Time of the job, earlier runs included.",
+  to->Gauge("kumo_elapsed_seconds", "Elapsed time of the job, earlier runs included.",
             Always(job.elapsed_seconds()));
-  to->Gauge("kumo_remaining_seconds", "Time until the job's end, at the rate of the last minute.",
+  to->Gauge("kumo_remaining_seconds",
+            "Estimated time to the job's end, at the rate of the last minute.",
             Known(job.has_eta_seconds(), job.eta_seconds()));
 }
 
 void AddJob(const wire::JobStatus& job, const JobCounts& counts, Families* to) {
-  to->Gauge("kumo_job_info", "1; what the job is called.", Always(1), {{"name", job.job_name()}});
+  to->Gauge("kumo_job_info", "1; labels have the job's name.", Always(1),
+            {{"name", job.job_name()}});
   for (const Choice<JobPhase>& phase : kPhases) {
-    to->Gauge("kumo_job_phase", "1 for what the job does.",
-              Always(job.phase() == phase.word ? 1 : 0), {{"phase", std::string(phase.word)}});
+    to->Gauge("kumo_job_phase", "1 for the job's phase.", Always(job.phase() == phase.word ? 1 : 0),
+              {{"phase", std::string(phase.word)}});
   }
   AddFigures(job, to);
   to->Counter("kumo_rounds_total", "Rounds closed since server 0 started.", Always(counts.rounds));
   to->Counter("kumo_samples_total", "Samples of rounds closed since server 0 started.",
               Always(counts.samples));
-  to->Histogram("kumo_round_seconds", "From one round's end to the next one's.",
-                counts.round_seconds);
+  to->Histogram("kumo_round_seconds", "Time between the ends of two rounds.", counts.round_seconds);
   int leases = 0, silent = 0;
   std::set<std::string_view> named;
   for (const auto& worker : job.workers()) {
@@ -243,21 +237,19 @@ void AddJob(const wire::JobStatus& job, const JobCounts& counts, Families* to) {
     // Prometheus refuses a whole text with two series of one name.
     if (named.insert(worker.name()).second) AddWorker(worker, to);
   }
-  to->Gauge("kumo_workers", "Workers that take part.",
-            Always(job.workers_size() + job.workers_left_out()));
-  to->Gauge("kumo_silent_workers", "Of these, workers whose heartbeats are missing.",
-            Always(silent));
-  to->Gauge("kumo_leases", "Partitions that a worker is to compute.", Always(leases));
+  to->Gauge("kumo_workers", "Member workers.", Always(job.workers_size() + job.workers_left_out()));
+  to->Gauge("kumo_silent_workers", "Member workers whose heartbeats are missing.", Always(silent));
+  to->Gauge("kumo_leases", "Partitions that are leased.", Always(leases));
   for (const auto& server : job.servers()) AddShard(server, to);
-  to->Gauge("kumo_generation", "Goes up when the job is resumed, or goes back.",
+  to->Gauge("kumo_generation", "Generation: rises when the job is resumed or goes back.",
             Always(job.generation()));
   to->Counter("kumo_lost_workers_total",
               "Workers lost: silent, without a connection, started again, or gone with partitions.",
               Always(counts.lost_workers));
-  to->Counter("kumo_rollbacks_total", "Times that the job went back to a checkpoint.",
+  to->Counter("kumo_rollbacks_total", "Returns of the job to a checkpoint.",
               Always(counts.went_back));
   to->Counter("kumo_takeovers_total",
-              "1 where this process took the place of a server 0 that died, and lost no round.",
+              "1 if this process replaced a dead server 0 without losing a round.",
               Always(counts.took_over));
   to->Counter("kumo_checkpoints_total", "Whole checkpoints since server 0 started.",
               Always(counts.checkpoints));
@@ -267,11 +259,11 @@ void AddJob(const wire::JobStatus& job, const JobCounts& counts, Families* to) {
 
 void AddFiles(const FileCounts& files, Families* to) {
   to->Histogram("kumo_checkpoint_file_seconds",
-                "From the order to write this server's file of a checkpoint until it is durable.",
+                "Time from the order to write this server's checkpoint file until it is durable.",
                 files.seconds);
   to->Counter("kumo_checkpoint_file_bytes_total", "Bytes of this server's files of checkpoints.",
               Always(files.bytes));
-  to->Counter("kumo_checkpoint_failures_total", "Files of checkpoints that could not be written.",
+  to->Counter("kumo_checkpoint_failures_total", "Checkpoint files that could not be written.",
               Always(files.failures));
 }
 
@@ -280,15 +272,14 @@ void AddFiles(const FileCounts& files, Families* to) {
 std::string MetricsText(const ProcessTitle& title, const OwnProcess& process,
                         const ProcessSnapshot* snapshot) {
   Families families;
-  families.Gauge("kumo_build_info", "1; which build this is, and which process of the job.",
-                 Always(1),
+  families.Gauge("kumo_build_info", "1; labels have build and process.", Always(1),
                  {{"version", title.version},
                   {"commit", title.commit},
                   {"program", title.program},
                   {"process", title.name}});
   AddProcess(process, &families);
   if (snapshot != nullptr) {
-    families.Gauge("kumo_ready", "1 where /readyz says so.", Always(snapshot->ready ? 1 : 0));
+    families.Gauge("kumo_ready", "1 if /readyz answers 200.", Always(snapshot->ready ? 1 : 0));
     AddTraffic(*snapshot, &families);
     if (snapshot->worker) AddWorker(*snapshot->worker, &families);
     if (snapshot->files) AddFiles(*snapshot->files, &families);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The metrics that the sources name, against the table of docs/operations.md: the same, both ways. And the
-queries of the dashboard k8s/grafana.json: each names metrics and labels that are served, those of one run.
+"""The metrics that the sources name, against the table of docs/operations.md: equal names, both ways, and equal
+texts, except for links. And the queries of the dashboard k8s/grafana.json: each names metrics and labels that are
+served, those of one run.
 Exits with 1 and says which where they differ.
 
   tests/docs/metrics_test.py
@@ -14,7 +15,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME = re.compile(r'"((?:kumo|process)_[a-z_]+)"')
 HISTOGRAM = re.compile(r'->Histogram\(\s*"([a-z_]+)"')
 LABEL = re.compile(r'\{"([a-z]+)", ')
-ROW = re.compile(r"^\| `((?:kumo|process)_[a-z_]+)` \|", re.MULTILINE)
+# A metric's name and its help: literals that stand side by side are one text.
+HELP = re.compile(r'"((?:kumo|process)_[a-z_]+)",\s*((?:"[^"]*"\s*)+),')
+ROW = re.compile(r"^\| `((?:kumo|process)_[a-z_]+)` \| (.*) \|$", re.MULTILINE)
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 # In a query: a metric with what it is narrowed to; labels that are kept, or joined by, and those shown.
 METRIC = re.compile(r"\b((?:kumo|process)_[a-z_]+)(\{[^}]*\})?")
 GROUPED = re.compile(r"\b(?:by|on|group_left) \(([^)]*)\)")
@@ -47,11 +51,17 @@ def of_dashboard(dashboard, served, labels):
 def main():
     source = (ROOT / "common/http/metrics_text.cc").read_text()
     served = set(NAME.findall(source))
-    told = ROW.findall((ROOT / "docs/operations.md").read_text())
+    rows = ROW.findall((ROOT / "docs/operations.md").read_text())
+    told = [name for name, _ in rows]
+    texts = {name: LINK.sub(r"\1", text) for name, text in rows}
     wrong = [f"docs/operations.md: {name} is not served" for name in sorted(set(told) - served)]
     wrong += [f"docs/operations.md: {name} is missing" for name in sorted(served - set(told))]
     wrong += [f"docs/operations.md: {name} is there twice" for name in sorted(set(told))
               if told.count(name) > 1]
+    help_of = {name: "".join(re.findall(r'"([^"]*)"', text)) for name, text in HELP.findall(source)}
+    wrong += [f"docs/operations.md: {name} has the text {texts[name]!r}, but metrics_text.cc has {help_of[name]!r}"
+              for name in sorted(texts.keys() & help_of.keys()) if texts[name] != help_of[name]]
+    wrong += [f"metrics_text.cc: {name} has no help text" for name in sorted(served - help_of.keys())]
     histograms = set(HISTOGRAM.findall(source))
     series = served - histograms | {f"{name}_{part}" for name in histograms
                                     for part in ("bucket", "sum", "count")}
