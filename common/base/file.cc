@@ -358,7 +358,8 @@ Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path,
   KUMO_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.OpenForReading(path));
   if (file->size() > limit_bytes) {
     return ResourceExhausted(path + " has " + std::to_string(file->size()) + " bytes; at most " +
-                             std::to_string(limit_bytes) + " are allowed");
+                             std::to_string(limit_bytes) +
+                             " are allowed; name the right file, or a smaller one");
   }
   std::string text(file->size(), '\0');
   KUMO_RETURN_IF_ERROR(file->Read(0, std::as_writable_bytes(std::span<char>(text))));

@@ -212,6 +212,18 @@ Result<VerifiedCheckpoint> NewestVerified(FileSystem& files, const std::string& 
   return NotFound(message);
 }
 
+Result<checkpoint::Manifest> OrNewestValid(Result<checkpoint::Manifest> manifest, FileSystem& files,
+                                           const std::string& folder) {
+  if (manifest.status().code() != StatusCode::kDataLoss) return manifest;
+  const Result<VerifiedCheckpoint> valid = NewestVerified(files, folder);
+  return DataLoss(manifest.status().message() +
+                  (valid.ok() ? "; use " + JoinPath(folder, valid->name) +
+                                    ", the newest valid checkpoint of that folder"
+                              : "; restore the file from a copy, or name a checkpoint of another "
+                                "job: no checkpoint in " +
+                                    folder + " is valid"));
+}
+
 Result<ShardSnapshot> ReadSnapshot(FileSystem& files, const std::string& folder,
                                    const checkpoint::Manifest& manifest, Range wanted) {
   ShardSnapshot snapshot;

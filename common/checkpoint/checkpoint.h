@@ -80,6 +80,11 @@ struct VerifiedCheckpoint {
 // checkpoint.
 Result<VerifiedCheckpoint> NewestVerified(FileSystem& files, const std::string& folder);
 
+// A checkpoint that a user has named, as it was read or verified: if it is damaged, the message
+// also names the newest checkpoint in `folder` that verifies.
+Result<checkpoint::Manifest> OrNewestValid(Result<checkpoint::Manifest> manifest, FileSystem& files,
+                                           const std::string& folder);
+
 // Returns the arrays of a checkpoint for positions in `wanted`, whichever servers wrote them, cut
 // to `wanted`. Missing positions are for the caller to detect. DataLoss names damaged files.
 Result<ShardSnapshot> ReadSnapshot(FileSystem& files, const std::string& folder,

@@ -158,7 +158,8 @@ Result<checkpoint::Manifest> ParseManifest(const std::string& text, const std::s
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   if (!parser.ParseFromString(text, &manifest)) {
-    return DataLoss(path + " is no manifest that this program can read: " + error.text());
+    return DataLoss(path + " is no manifest that this program can read (" + error.text() +
+                    "); read it with the release that wrote it");
   }
   const std::string wrong = WrongWith(manifest, name);
   if (!wrong.empty()) return DataLoss(path + " is not the manifest of this checkpoint: " + wrong);

@@ -220,7 +220,8 @@ Status ShardFileReader::ReadHeader() {
   if (!block.HasMagic(kFileMagic)) return Damaged(0, "the file is no checkpoint file");
   if (block.Get<uint32_t>(8) != kFormat) {
     return Damaged(8, "the format is " + std::to_string(block.Get<uint32_t>(8)) +
-                          ", but this program reads format " + std::to_string(kFormat));
+                          ", but this program reads format " + std::to_string(kFormat) +
+                          "; read it with the release that wrote it");
   }
   if (block.Get<uint32_t>(12) != kHeaderBytes || !block.Sealed()) {
     return Damaged(0, "the header is damaged");

@@ -84,7 +84,9 @@ Result<StoredModel> OpenStoredModel(const ModelName& name) {
       FindCheckpointAt(files, name.checkpoint.empty() ? name.file : name.checkpoint));
   model.checkpoint = folder.path();
   model.sets = name.sets;
-  KUMO_ASSIGN_OR_RETURN(model.manifest, ReadManifest(files, folder.parent, folder.name));
+  KUMO_ASSIGN_OR_RETURN(
+      model.manifest,
+      OrNewestValid(ReadManifest(files, folder.parent, folder.name), files, folder.parent));
   if (!model.has_experiment_file) {
     KUMO_ASSIGN_OR_RETURN(model.experiment, ExperimentOf(model.manifest, name));
   }

@@ -20,6 +20,7 @@
 #include "common/base/process/exit_report.h"
 #include "common/base/rng.h"
 #include "common/base/version.h"
+#include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/manifest.h"
 #include "common/checkpoint/source_checkpoint.h"
 #include "worker/library/library_worker.h"
@@ -251,8 +252,9 @@ Status Next(LibraryWorker& worker, int32_t timeout_ms, kumo_work* work) {
 Status OpenWeights(const std::string& path, kumo_weights* weights) {
   PosixFileSystem files;
   KUMO_ASSIGN_OR_RETURN(const CheckpointFolder folder, FindCheckpointAt(files, path));
-  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
-                        ReadManifest(files, folder.parent, folder.name));
+  KUMO_ASSIGN_OR_RETURN(
+      const checkpoint::Manifest manifest,
+      OrNewestValid(ReadManifest(files, folder.parent, folder.name), files, folder.parent));
   if (!HasTensors(manifest)) {
     return FailedPrecondition("checkpoint " + folder.path() +
                               " was written by release 0.1, without the names of its tensors");

@@ -193,8 +193,9 @@ Result<checkpoint::Origin> FromCheckpoint(const Experiment& experiment,
   PosixFileSystem files;
   const std::string& path = experiment.network.initial_weights;
   KUMO_ASSIGN_OR_RETURN(const CheckpointFolder folder, FindCheckpointAt(files, path));
-  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
-                        VerifyCheckpoint(files, folder.parent, folder.name));
+  KUMO_ASSIGN_OR_RETURN(
+      const checkpoint::Manifest manifest,
+      OrNewestValid(VerifyCheckpoint(files, folder.parent, folder.name), files, folder.parent));
   const Result<ParameterLayout> source = SourceLayout(manifest, layout);
   if (!source.ok()) return source.status().WithContext("checkpoint " + folder.path());
   KUMO_ASSIGN_OR_RETURN(const Buffer<float> stored, LoadStoredWeights(folder.path(), *source));
@@ -290,8 +291,9 @@ Result<InitialWeights> MakeInitialWeights(const Experiment& experiment,
 Result<Buffer<float>> LoadStoredWeights(const std::string& path, const ParameterLayout& layout) {
   PosixFileSystem files;
   const CheckpointFolder folder = FolderOfCheckpoint(path);
-  KUMO_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest,
-                        VerifyCheckpoint(files, folder.parent, folder.name));
+  KUMO_ASSIGN_OR_RETURN(
+      const checkpoint::Manifest manifest,
+      OrNewestValid(VerifyCheckpoint(files, folder.parent, folder.name), files, folder.parent));
   KUMO_ASSIGN_OR_RETURN(const Relocation relocation, Relocation::Make(manifest, layout));
   const Range wanted = {0, layout.size()};
   KUMO_ASSIGN_OR_RETURN(ShardSnapshot snapshot,

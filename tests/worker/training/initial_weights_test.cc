@@ -210,6 +210,21 @@ TEST_F(TransferTest, ADamagedOneIsRefused) {
   }
 }
 
+TEST_F(TransferTest, TheMessageOfADamagedOneNamesTheNewestValidOne) {
+  const std::string out = SaveSource();
+  const std::string folder = out + "/checkpoints";
+  const std::string other = folder + "/" + CheckpointName(6);
+  std::filesystem::create_directory(other);
+  std::ofstream(other + "/MANIFEST") << "no manifest";
+  std::vector<float> weights(Source().size());
+  EXPECT_THAT(TransferWeights(From(other), Source(), weights).status().message(),
+              testing::EndsWith("; use " + folder + "/" + CheckpointName(5) +
+                                ", the newest valid checkpoint of that folder"));
+  std::filesystem::remove_all(folder + "/" + CheckpointName(5));
+  EXPECT_THAT(TransferWeights(From(other), Source(), weights).status().message(),
+              testing::EndsWith("no checkpoint in " + folder + " is valid"));
+}
+
 // As another program may write it: other names, another head, and numbers that are no weights.
 class FromFileTest : public TransferTest, public testing::WithParamInterface<const char*> {
  protected:
