@@ -21,6 +21,9 @@
 
 namespace kumo {
 
+// The endings of images, for messages; IsImageName accepts these.
+inline constexpr char kImageEndings[] = "(.jpg, .jpeg, .png)";
+
 // True for the endings of JPEG and PNG, unless the name begins with '.'.
 bool IsImageName(std::string_view name);
 bool IsPngName(std::string_view name);

@@ -40,11 +40,9 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(left_out, TakeLeftOut(set.container, &listing, request));
   const std::vector<std::string>& files = listing.images;
   if (files.empty()) {
-    return InvalidArgument(
-        request.images +
-        ": contains no images (.jpg, .jpeg, .png); name the folder that contains "
-        "the class folders" +
-        (left_out.empty() ? "" : " (" + left_out.Text() + ")"));
+    return InvalidArgument(request.images + ": contains no images " + kImageEndings +
+                           "; name the folder that contains the class folders" +
+                           (left_out.empty() ? "" : " (" + left_out.Text() + ")"));
   }
   struct Sample {
     int64_t place;  // among the images of its class
@@ -80,7 +78,8 @@ Result<ImageSet> FindSamples(const ReaderRequest& request) {
         request.images + ": has folders of " + std::to_string(set.class_names.size()) +
         " classes (" + Listed(set.class_names) +
         "), but data.classes = " + std::to_string(request.classes) +
-        (empty.empty() ? "" : "; no images (.jpg, .jpeg, .png) are in " + Listed(empty)) +
+        (empty.empty() ? ""
+                       : std::string("; no images ") + kImageEndings + " are in " + Listed(empty)) +
         "; correct data.classes or the folders");
   }
   std::vector<int64_t> places(set.class_names.size(), 0);

@@ -30,8 +30,8 @@ Result<TableSet> PairMasks(const ReaderRequest& request) {
   KUMO_ASSIGN_OR_RETURN(const ImageListing of_masks, ListImages(masks.container));
   KUMO_ASSIGN_OR_RETURN(set.notes.left_out, TakeLeftOut(images.container, &listing, request));
   if (listing.images.empty()) {
-    return InvalidArgument(request.images +
-                           ": contains no images (.jpg, .jpeg, .png); name their folder");
+    return InvalidArgument(request.images + ": contains no images " + kImageEndings +
+                           "; name their folder");
   }
   std::map<std::string, std::string> by_name;
   for (const std::string& file : of_masks.images) {

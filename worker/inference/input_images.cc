@@ -29,13 +29,13 @@ Status InputImages::Add(const std::string& input, const std::string& advice) {
   KUMO_ASSIGN_OR_RETURN(source.container, std::move(container));
   Result<ImageListing> listing = ListImages(source.container);
   if (listing.status().code() == StatusCode::kDataLoss) {
-    return InvalidArgument(listing.status().message() +
-                           "; it is neither an image (.jpg, .jpeg, .png) nor a folder" + advice);
+    return InvalidArgument(listing.status().message() + "; it is neither an image " +
+                           kImageEndings + " nor a folder" + advice);
   }
   KUMO_RETURN_IF_ERROR(listing.status());
   if (!listing->left_out.empty()) LOG(WARNING) << input << ": " << listing->left_out.Text();
   if (listing->images.empty() && listing->unusable.empty()) {
-    return InvalidArgument(input + ": contains no images (.jpg, .jpeg, .png)");
+    return InvalidArgument(input + ": contains no images " + kImageEndings);
   }
   for (const auto& [name, why] : listing->unusable) {
     unusable_.push_back(source.container.Name(name) + ": " + why);
