@@ -23,9 +23,9 @@ struct ImportArguments {
 CommandLine MakeCommandLine(ImportArguments* args) {
   CommandLine line(
       "kumo import",
-      "Converts an ONNX model, as PyTorch's torch.onnx.export and Kumo's own export write it,\n"
-      "to a network file and a file of its weights. What Kumo has no layer for is named,\n"
-      "node by node.");
+      "Converts an ONNX model, as written by PyTorch's torch.onnx.export or by kumo export,\n"
+      "to a network file and a file of its weights. Nodes without a counterpart in Kumo\n"
+      "are named.");
   line.AddPositional("MODEL", "ONNX model", /*required=*/true, &args->model);
   line.AddOption("network", "FILE", {.not_empty = true}, "Network file to write", &args->network,
                  "MODEL's name with .pbtxt");

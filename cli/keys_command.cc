@@ -33,7 +33,7 @@ CommandLine MakeCommandLine(KeysArguments* args) {
                  &args->servers);
   line.AddOption("workers", "N", {.min = 0, .max = kMostKeyHolders},
                  "Keys for the workers named worker-0 to worker-(N - 1)", &args->workers);
-  line.AddFlag("shared-worker-key", "Make one key for all workers, whatever their names",
+  line.AddFlag("shared-worker-key", "Make one key for all workers, independent of their names",
                &args->shared_worker_key);
   line.AddNote(
       "The reader of a key can act as its holder: give each host only the allow list and the keys "

@@ -54,7 +54,7 @@ CommandLine MakeCommandLine(LaunchArguments* args) {
       &args->port, "7700 with --hosts, otherwise any free ports");
   line.AddOption("ssh", "COMMAND", Allowed(), "With --hosts: ssh with options, separated by blanks",
                  &args->ssh);
-  line.AddFlag("no-page", "Serve no status page, whatever http.address says", &args->no_page);
+  line.AddFlag("no-page", "Serve no status page, even if http.address is set", &args->no_page);
   line.AddFlag("quiet", "Print only problems and the last line", &args->quiet);
   line.AddFlag("json", "Print only problems and, at the end, one JSON object", &args->job.json);
   line.AddNote(

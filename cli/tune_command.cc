@@ -231,7 +231,7 @@ int RunTune(const CliEnvironment& environment, std::span<const std::string> args
                    "Predicts samples per second for gradients and blocks with several codecs and "
                    "overlaps\non a given network, and says which to take. Measures the "
                    "experiment's minibatches and "
-                   "codecs on this machine;\nbandwidth and latency are yours to give.");
+                   "codecs on this machine;\n--bandwidth is required, --latency is optional.");
   arguments.experiment.AddTo(&line);
   line.AddOption("bandwidth", "RATE", Allowed(),
                  "Rate of a host's link in each direction: a number with kbit/s, Mbit/s or Gbit/s",

@@ -243,7 +243,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
                  &arguments.disk, "output.directory");
   line.AddOption("run", "NAME", Allowed(),
                  "Name of this run: a server 0 that is started again for a run that has begun goes "
-                 "on from the\nnewest checkpoint, whatever checkpoint.resume says",
+                 "on from the\nnewest checkpoint, independent of checkpoint.resume",
                  &arguments.run, "none");
   line.AddSettings(&arguments.sets);
   line.AddVersion();

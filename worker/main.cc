@@ -192,8 +192,7 @@ int Main(const char* program, const std::vector<std::string>& args) {
                  "Name of this worker; a restarted worker of the same "
                  "name replaces the old one at once",
                  &arguments.name, "HOST-PID");
-  line.AddOption("http", "HOST:PORT", Allowed(), "Address of the status page and metrics",
-                 &arguments.http, "none");
+  line.AddOption("http", "HOST:PORT", Allowed(), "Address of the metrics", &arguments.http, "none");
   line.AddFlag("check", "Read and describe the network and the data, and exit", &arguments.check);
   line.AddOption("evaluate", "DIR", {.not_empty = true}, "Evaluate the checkpoint in DIR, and exit",
                  &arguments.evaluate);

@@ -37,8 +37,7 @@ void JobArguments::AddTo(CommandLine* line) {
                 "With --from: start even if fewer than half of the network's tensors are in "
                 "WEIGHTS (network.initial_partial)",
                 &partial);
-  line->AddFlag("verbose", "Show all settings, not only those that differ from the defaults",
-                &verbose);
+  line->AddFlag("verbose", "Show all settings, also the ones with default values", &verbose);
 }
 
 Status JobArguments::PassOn() {

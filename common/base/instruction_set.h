@@ -17,7 +17,8 @@ inline constexpr Choice<InstructionSet> kInstructionSets[] = {
     {InstructionSet::kAuto, "auto",
      "the best of each machine; server 0 refuses workers whose levels differ"},
     {InstructionSet::kMixed, "mixed",
-     "the best of each machine; the weights then depend on which worker computes what"},
+     "the best of each machine; the weights then depend on the assignment of partitions to "
+     "workers"},
     {InstructionSet::kBaseline, "x86-64-v2"},
     {InstructionSet::kV3, "x86-64-v3", "AVX2"},
     {InstructionSet::kV4, "x86-64-v4", "AVX-512"},

@@ -78,7 +78,7 @@ class Checker {
   void CheckRange(const char* key, const std::vector<double>& range) {
     if (range.size() == 2 && range[0] <= range[1]) return;
     Problem(key, " = " + WriteValue(range) +
-                     ": must be two numbers, the minimum and the maximum, as 0.5,1");
+                     ": must be two numbers, the minimum and the maximum, such as 0.5,1");
   }
 
   void CheckData() {

@@ -22,8 +22,8 @@ std::string TableCell(const std::string& text) {
 constexpr std::string_view kMarkdownHead =
     "# Experiment files\n"
     "\n"
-    "An experiment file says what is trained, on which data, and how. The same file gives the same "
-    "weights on\n"
+    "An experiment file defines the network, the data and the training. The same file gives the "
+    "same weights on\n"
     "any number of workers and servers (not with `sync.mode = async`). `kumo check FILE` tries "
     "everything that a start needs and "
     "shows the\n"
@@ -53,7 +53,7 @@ constexpr std::string_view kMarkdownHead =
     "  ([operations.md](operations.md#stop-and-resume)). All other settings may differ from run to "
     "run.\n"
     "\n"
-    "This page is what `kumo options --markdown` prints; a test compares the two.\n";
+    "This page is the output of `kumo options --markdown`; a test compares the two.\n";
 
 constexpr int kGap = 2;  // blanks between columns, and before the first
 // Longer values and origins are shortened to these where the terminal is too narrow.

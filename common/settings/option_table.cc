@@ -255,8 +255,9 @@ std::vector<Option> Rows() {
                "is empty by default"},
       {KUMO_SETTING(data.image_size), .effect = kData, .no_effect = {kWithText, kImagesKeepSize},
        .also = "size image_shape input_size width height channels",
-       .help = "Channels x height x width of all images, as 3x224x224, to which they are scaled "
-               "(data.resize); empty: images keep their size, which must be the same for all"},
+       .help =
+           "Channels x height x width of all images, such as 3x224x224, to which they are scaled "
+           "(data.resize); empty: images keep their size, which must be the same for all"},
       {KUMO_SETTING(data.resize), .effect = kData, .no_effect = {kWithText, kWithoutImageSize},
        .also = "stretch keep_aspect_ratio letterbox squash warp resize_mode",
        .help = "Part of an image that is scaled to data.image_size; if samples have boxes, always "
@@ -331,7 +332,8 @@ std::vector<Option> Rows() {
        .effect = kData, .no_effect = {kWithText},
        .also = "centre_crop center_crop resize_shorter val_resize crop_pct resize_short",
        .help = "Shorter side to which validation images are scaled before their centre is cropped "
-               "to data.image_size or their own size, as 256 for images of 224x224; 0: no scaling"},
+               "to data.image_size or their own size, for example 256 for images of 224x224; 0: no "
+               "scaling"},
       {KUMO_SETTING(data.crop_pad), .unit = "pixels", .allowed = Between(0, 1024),
        .effect = kResult, .no_effect = {kWithText},
        .also = "crop random_crop pad padding rand_crop",
@@ -660,7 +662,7 @@ std::vector<Option> Rows() {
        .also = "ema ema_decay ema_samples moving_average averaging average_weights swa polyak "
                "model_ema weight_averaging",
        .help = "Time constant of a moving average of the weights, over the samples trained. The "
-               "average is what is evaluated, exported and kept as best; training is the same "
+               "average is evaluated, exported and kept as best; training is the same "
                "without it. For a decay d after each round of n samples: n / (1 - d). Early in the "
                "job the constant is a tenth of the samples so far; 0: no average"},
 
@@ -725,7 +727,7 @@ std::vector<Option> Rows() {
       {KUMO_SETTING(output.jsonl), .also = "json", .help = "JSON Lines file of the curves"},
 
       {KUMO_SETTING(worker.command),
-       .allowed = Saying("a program and its arguments, as python3 train.py; a part in single "
+       .allowed = Saying("a program and its arguments, such as python3 train.py; a part in single "
                          "quotes is one argument"),
        .default_text = "kumo-worker", .also = "script python entrypoint main program train_script",
        .help =

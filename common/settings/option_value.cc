@@ -182,7 +182,7 @@ Result<std::vector<int64_t>> ParseImageExtents(std::string_view text) {
   }
   if (text.empty() && extents.size() == 3 && (extents[0] == 1 || extents[0] == 3)) return extents;
   return InvalidArgument("must be channels (1 or 3) x height x width, sides of 1 .. " +
-                         std::to_string(kMaxImageSide) + " pixels, as 3x224x224");
+                         std::to_string(kMaxImageSide) + " pixels, such as 3x224x224");
 }
 
 }  // namespace kumo

@@ -19,7 +19,7 @@ struct ProgramPlace {
   std::vector<std::string> sets;  // "section.key=value", over the settings of the file
   std::string name;               // of the worker
   std::string device;             // "": none is chosen
-  std::string http;               // address of its status page and metrics; "": none
+  std::string http;               // address of its metrics; "": none
 };
 
 // The words of worker.command; the first one is the program's path, which is looked up in PATH if

@@ -81,7 +81,7 @@ void ModelTask::AddTo(CommandLine* line) {
   line->AddOption("format", "FORMAT", AllowedChoices<ExportFormat>(), "With --export: file format",
                   &export_format_, "from the file name's ending");
   line->AddOption("answers", "FORMAT", AllowedChoices<AnswerFormat>(),
-                  "Format of what is printed; with --predict: table, json, csv; with --generate: "
+                  "Output format; with --predict: table, json, csv; with --generate: "
                   "text, json (an object a line)",
                   &answer_format_, "table; text");
   line->AddFlag("fold-batch-norm",

@@ -107,7 +107,7 @@ typedef struct kumo_worker kumo_worker;
 /* Reads the experiment, checks it against the options, and begins to join the job; kumo_worker_next
  * reports whether the servers accept this worker. `kumo launch` hands its experiment, settings and
  * this worker's name over in the environment (KUMO_EXPERIMENT, KUMO_SETTINGS, KUMO_WORKER_NAME);
- * KUMO_HTTP there is the address of a status page and metrics, HOST:PORT. Relative paths of the
+ * KUMO_HTTP there is the address of the metrics, HOST:PORT. Relative paths of the
  * experiment's settings are relative to KUMO_FOLDER, if that is set. */
 kumo_status kumo_worker_open(const kumo_worker_options* options, kumo_worker** worker);
 
