@@ -226,9 +226,10 @@ namespace {
 // Internal: "kumo-worker was killed by SIGKILL; most often ...".
 Status KilledBy(int signal, const std::string& program) {
   return Internal(program + " was killed by " + SignalName(signal) +
-                  (signal == SIGKILL ? "; the most frequent reason is that the machine, or a limit "
-                                       "on this command, has no memory left"
-                                     : ""));
+                  (signal == SIGKILL
+                       ? "; usually the machine's memory, or the memory limit of this "
+                         "command, was exhausted"
+                       : ""));
 }
 
 }  // namespace

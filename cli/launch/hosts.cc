@@ -181,7 +181,7 @@ Result<HostPlacement> Place(const std::vector<Host>& hosts, const std::vector<st
     const auto host = std::ranges::find(hosts, address.host, AddressOf);
     if (address.kind != Address::Kind::kTcp || host == hosts.end()) {
       return FailedPrecondition("cluster.servers names " + text +
-                                ", which is none of the hosts; add it to them, or let kumo pick "
+                                ", which is not among the hosts; add it to them, or let kumo pick "
                                 "addresses with --set cluster.servers=");
     }
     placement.servers.push_back(host->name);

@@ -110,7 +110,7 @@ bool ReadAll(int fd, std::string* bytes) {
 }
 
 Result<remote::Start> ReadStart(int fd) {
-  const Status gone = Unavailable("the near side of the connection is gone");
+  const Status gone = Unavailable("the connection to the launching host was lost");
   std::string length(kLengthBytes, '\0');
   if (!ReadAll(fd, &length)) return gone;
   size_t size = 0;
@@ -244,7 +244,7 @@ Result<int> ServeRemote(int input_fd, StopSource* signals) {
     if (!gone) continue;
     kill(-pid, SIGKILL);  // with its children
     waitpid(pid, nullptr, 0);
-    return Unavailable("the near side of the connection is gone");
+    return Unavailable("the connection to the launching host was lost");
   }
 }
 

@@ -78,7 +78,7 @@ std::string TroubleOf(const EpochSums& sums, const checkpoint::Progress& progres
   const auto validation = Figure(metrics, sums.validation, "accuracy");
   if (validation && !IsAtChance(validation, sums.validation.samples, classes)) return "";
   return "after epoch " + std::to_string(sums.epoch) + " the accuracy is " + Shown(*accuracy) +
-         ", as of guesses among " + std::to_string(classes) +
+         ", like random guesses among " + std::to_string(classes) +
          " classes: the network has learned nothing; try another schedule.learning_rate, look at "
          "the images and labels, or use batch normalisation";
 }

@@ -113,11 +113,12 @@ Status CheckPlaces(const checkpoint::Manifest& manifest, const JobSpec& spec,
     return std::to_string(RoundsOfAnEpoch(plan)) + " rounds";
   };
   return FailedPrecondition(
-      "checkpoint " + manifest.name() + " is of other data: it had " + std::to_string(then) +
-      " training samples, there are " + std::to_string(spec.train_samples) + ", so that round " +
-      std::to_string(version) + " has another place in the epochs (the first has " + rounds(after) +
-      " instead of " + rounds(before) +
-      "); --continue needs epochs of as many rounds; train on the new data in "
+      "checkpoint " + manifest.name() + " was trained on other data: it had " +
+      std::to_string(then) + " training samples, there are " + std::to_string(spec.train_samples) +
+      ", so that round " + std::to_string(version) +
+      " has another place in the epochs (the first has " + rounds(after) + " instead of " +
+      rounds(before) +
+      "); --continue needs epochs of an equal number of rounds; train on the new data in "
       "another output.directory, from these weights with --from");
 }
 
@@ -149,7 +150,7 @@ Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSp
       "true)";
   for (const SetThenAndNow& set : SetsOf(manifest, spec)) {
     if (set.samples_then == set.samples_now) continue;
-    return FailedPrecondition(name + " is of other data: it had " +
+    return FailedPrecondition(name + " was trained on other data: it had " +
                               std::to_string(set.samples_then) + " " + set.name +
                               " samples, there are " + std::to_string(set.samples_now) +
                               "; bring back the files that it was trained on" + kOr);
@@ -160,9 +161,9 @@ Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSp
         "; bring back the network file that it was trained with" + kOr);
   }
   if (const auto changes = ChangesOfData(manifest, spec); !changes.empty()) {
-    return FailedPrecondition(name + " is of other data: as many samples, but other contents: " +
-                              DescribeChanges(changes) +
-                              "; bring back the files that it was trained on" + kOr);
+    return FailedPrecondition(
+        name + " was trained on other data: equal number of samples, different contents: " +
+        DescribeChanges(changes) + "; bring back the files that it was trained on" + kOr);
   }
   return OkStatus();
 }

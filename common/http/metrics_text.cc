@@ -169,7 +169,7 @@ void AddShard(const wire::JobStatus::Server& server, Families* to) {
   to->Gauge("kumo_shard_ready", "1 if the server has its part of the weights.",
             Always(report.ready() ? 1 : 0), label);
   to->Gauge("kumo_shard_bytes",
-            "Bytes of the weights that the server holds, without what its rule keeps of them.",
+            "Bytes of the weights that the server holds, without the optimiser's state.",
             Always(report.shard_bytes()), label);
   to->Gauge("kumo_shard_version", "The shard's oldest open round.", Always(report.version()),
             label);

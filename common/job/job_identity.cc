@@ -14,14 +14,14 @@ namespace {
 
 constexpr int kMostClaims = 4096;  // the most that sync.partitions can be
 
-// Refuses as many samples with other contents. Samples of a program (worker.command) have no hash.
+// Refuses different contents of an equal number of samples. Samples of a program (worker.command)
+// have no hash.
 Status CheckContents(const char* which, const DataIdentity& ours, const DataIdentity& theirs) {
   if (ours.hash == theirs.hash || ours.hash == 0 || theirs.hash == 0) return OkStatus();
-  return FailedPrecondition(std::string("other data: as many ") + which +
-                            " samples, but their contents differ: " + HashOf(ours.hash) +
-                            " in the job (" + ours.name + "), " + HashOf(theirs.hash) +
-                            " in this process (" + theirs.name +
-                            "); copy the same files to every machine");
+  return FailedPrecondition(std::string("other data: equal number of ") + which +
+                            " samples, different contents: " + HashOf(ours.hash) + " in the job (" +
+                            ours.name + "), " + HashOf(theirs.hash) + " in this process (" +
+                            theirs.name + "); copy the same files to every machine");
 }
 
 // Whether the worker is a program of its own (worker.command), which has no network file and no
@@ -42,10 +42,10 @@ Status CheckMetrics(const JobSpec& ours, const JobSpec& theirs) {
           ? "; make the program and the network file declare the same metrics"
       : IsProgram(theirs) ? "; run the same program in every worker"
                           : "; copy the same network file to every machine";
-  return FailedPrecondition(
-      declares + theirs.metrics.Names() +
-      (named_alike ? ", but made otherwise than in the job" : ", in the job they are " + names) +
-      advice);
+  return FailedPrecondition(declares + theirs.metrics.Names() +
+                            (named_alike ? ", but with other definitions than in the job"
+                                         : ", in the job they are " + names) +
+                            advice);
 }
 
 Status CheckSpec(const wire::JobSpec& wire_spec, const JobSpec& established) {
@@ -98,6 +98,15 @@ Status CheckChunks(const Experiment& experiment, const ParameterLayout& layout) 
                          std::to_string(least / 1024 + 1));
 }
 
+// Refuses a number that another process sent.
+Status CheckBetween(const char* field, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return OkStatus();
+  return InvalidArgument(std::string(field) + " = " + std::to_string(value) + ": must be " +
+                         (most == INT64_MAX
+                              ? "at least " + std::to_string(least)
+                              : "from " + std::to_string(least) + " to " + std::to_string(most)));
+}
+
 }  // namespace
 
 std::string HashOf(uint64_t hash) { return "hash " + HexDigits(hash); }
@@ -122,12 +131,13 @@ JobIdentity IdentityOf(const Experiment& experiment) {
 Result<JobSpec> ParseSpec(const wire::JobSpec& wire_spec) {
   constexpr int kMaxTensors = 100'000;
   if (wire_spec.tensors_size() > kMaxTensors) {
-    return InvalidArgument("a network of " + std::to_string(wire_spec.tensors_size()) + " tensors");
+    return InvalidArgument("the network has " + std::to_string(wire_spec.tensors_size()) +
+                           " tensors; at most " + std::to_string(kMaxTensors) + " are allowed");
   }
-  if (wire_spec.train_samples() < 1 || wire_spec.validation_samples() < 0 ||
-      wire_spec.optimiser_slots() < 0 || wire_spec.optimiser_slots() > 8) {
-    return InvalidArgument("impossible numbers of samples or optimiser slots");
-  }
+  KUMO_RETURN_IF_ERROR(CheckBetween("train_samples", wire_spec.train_samples(), 1, INT64_MAX));
+  KUMO_RETURN_IF_ERROR(
+      CheckBetween("validation_samples", wire_spec.validation_samples(), 0, INT64_MAX));
+  KUMO_RETURN_IF_ERROR(CheckBetween("optimiser_slots", wire_spec.optimiser_slots(), 0, 8));
   std::vector<TensorSpec> tensors;
   for (const wire::Tensor& t : wire_spec.tensors()) {
     tensors.push_back({t.name(),
@@ -254,7 +264,8 @@ Status CheckHello(const wire::Header& header, const JobIdentity& identity,
     if (!IsName(*text)) return InvalidArgument("'" + Printable(*text) + "' is not a name");
   }
   if (hello.claims_size() > kMostClaims || hello.hands_over_size() > kMostClaims) {
-    return InvalidArgument("a hello with more claims than a job has partitions");
+    return InvalidArgument("the hello has more than " + std::to_string(kMostClaims) +
+                           " claims, and a job has at most as many partitions");
   }
   if (hello.experiment_hash() != identity.experiment_hash) {
     return FailedPrecondition("another experiment, here the server's and there this process's: " +

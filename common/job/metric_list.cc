@@ -23,8 +23,8 @@ bool IsMetricName(std::string_view name) {
 
 Status CheckCount(int64_t metrics) {
   if (metrics <= MetricList::kMostMetrics) return OkStatus();
-  return InvalidArgument(std::to_string(metrics) + " metrics; there may be " +
-                         std::to_string(MetricList::kMostMetrics));
+  return InvalidArgument(std::to_string(metrics) + " metrics; at most " +
+                         std::to_string(MetricList::kMostMetrics) + " are allowed");
 }
 
 // The indices of the sums that a metric is made of; none if they are out of range.
@@ -94,13 +94,14 @@ Result<MetricList> MetricList::Make(std::vector<Metric> metrics) {
                              " lower-case letters, digits and underscores, a letter first");
     }
     if (!names.insert(metric.name).second) {
-      return InvalidArgument("metric " + metric.name + " is there twice");
+      return InvalidArgument("metric " + metric.name + " is listed twice");
     }
     const bool of_classes = metric.formula == MetricFormula::kMeanOfRatios;
     if (metric.classes < 1 || metric.classes > (of_classes ? kMostClassFigures : 1)) {
-      return InvalidArgument("metric " + metric.name + " is over " +
-                             std::to_string(metric.classes) + " classes; there may be " +
-                             std::to_string(of_classes ? kMostClassFigures : 1));
+      return InvalidArgument(
+          "metric " + metric.name + " is over " + std::to_string(metric.classes) + " classes; " +
+          (of_classes ? "1 to " + std::to_string(kMostClassFigures) + " are" : "1 is") +
+          " allowed");
     }
     const std::vector<int> own = SumsOf(metric);
     if (own.empty()) return gaps;
@@ -108,8 +109,8 @@ Result<MetricList> MetricList::Make(std::vector<Metric> metrics) {
   }
   const auto count = static_cast<int>(sums.size());
   if (count > kMostSums) {
-    return InvalidArgument("the metrics have " + std::to_string(count) + " sums; there may be " +
-                           std::to_string(kMostSums));
+    return InvalidArgument("the metrics have " + std::to_string(count) + " sums; at most " +
+                           std::to_string(kMostSums) + " are allowed");
   }
   if (count > 0 && (*sums.begin() != 0 || *sums.rbegin() != count - 1)) return gaps;
   return MetricList(std::move(metrics), count);
@@ -277,8 +278,9 @@ Result<MetricList> ParseMetrics(const MetricMessages& messages) {
   std::vector<Metric> metrics;
   for (const checkpoint::Metric& message : messages) {
     if (!checkpoint::Metric::Formula_IsValid(message.formula())) {
-      return InvalidArgument("metric " + Printable(message.name()) + " is made by formula " +
-                             std::to_string(message.formula()) + ", which there is not");
+      return InvalidArgument("metric " + Printable(message.name()) + " has the unknown formula " +
+                             std::to_string(message.formula()) +
+                             "; use the release that defines it");
     }
     metrics.push_back({message.name(), message.sum(), static_cast<MetricFormula>(message.formula()),
                        message.more_is_better(), message.divisor(),

@@ -173,8 +173,9 @@ class Recognition {
     std::map<size_t, ListedImages> images;
     for (const size_t i : columns) {
       KUMO_RETURN_IF_ERROR(CheckCells(At(i), At(i).no_image,
-                                      "is no image (.jpg, .jpeg, .png), as the other cells are; "
-                                      "correct the path, or remove the row"));
+                                      std::string("is no image ") + kImageEndings +
+                                          ", but the other cells are; "
+                                          "correct the path, or remove the row"));
       KUMO_ASSIGN_OR_RETURN(images[i], ImagesListedIn(table_, folder_, i));
       bool masks = false;
       if (columns.size() > 1) {
@@ -237,7 +238,7 @@ class Recognition {
     }
     if (!label_) {
       return table_.Error(1,
-                          "there is no column of labels; add one, as label, with a class or a "
+                          "there is no column of labels; add one, such as label, with a class or a "
                           "number in each row");
     }
     KUMO_RETURN_IF_ERROR(CheckNamable(*label_, "the label"));
@@ -288,7 +289,7 @@ class Recognition {
     return CheckCells(cells, cells.no_number,
                       std::string(missing ? "is empty, but the other cells are numbers"
                                           : "is no number, but the other cells are") +
-                          "; write a number, as 0.5, or remove the row or the column" +
+                          "; write a number, such as 0.5, or remove the row or the column" +
                           AdviceOnLabel(column));
   }
 
@@ -336,7 +337,7 @@ class Recognition {
       if (cells.kind() != CellKind::kNumbers) {
         const bool some = cells.numbers > 0 && cells.no_number;
         LeaveOut(i, some ? std::to_string(cells.cells - cells.numbers) + " of " +
-                               std::to_string(cells.cells) + " cells are no numbers, as " +
+                               std::to_string(cells.cells) + " cells are no numbers, such as " +
                                QuotedPart(cells.no_number->text) + " in line " +
                                std::to_string(cells.no_number->line)
                          : "words; columns of 0 and 1, one for each word, are numbers");

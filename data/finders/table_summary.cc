@@ -31,7 +31,7 @@ Status CheckNames(const TableSummary& table, int64_t line) {
         line, "the first row must have the names of the columns, but " + QuotedPart(column.name) +
                   (number ? " is a number" : " is an image") +
                   "; rename the columns, or, if this row is a sample, write a row with names above "
-                  "it, as a,b,label");
+                  "it, such as a,b,label");
   }
   const std::string& first = table.columns.front().name;
   if (table.columns.size() > 1 || first.find_first_of(";\t") == first.npos) return OkStatus();

@@ -47,7 +47,7 @@ Status SetClassesOfMasks(const DataSurvey& survey, FoundDataset* found) {
     return InvalidArgument(
         JoinPath(data.directory, folder ? data.train_labels : data.train_images) +
         ": the pixels of all masks are 0 or 255, but 255 is no class; write the number of its "
-        "class to each pixel, as 1 in the place of 255");
+        "class to each pixel, such as 1 in the place of 255");
   }
   if (used < classes) {
     found->notes.push_back("only " + std::to_string(used) + " of " + std::to_string(classes) +

@@ -134,7 +134,7 @@ Result<ArchivePlace> ArchiveWalk::Place() {
   const auto cannot = [this](const std::string& why) {
     return FailedPrecondition(path_ + ": " + why +
                               ", so images cannot be decoded individually (data.decode = "
-                              "demand, or transforms of images in their own sizes, as "
+                              "demand, or transforms of images in their own sizes, such as "
                               "data.crop_area, data.expand, data.shorter_side); unpack it, or "
                               "repack it as plain .tar or .zip");
   };

@@ -49,7 +49,7 @@ Status CheckListed(const std::string& path, std::span<const std::string> names, 
 Status NotTrained(const std::string& where, const std::string& class_name,
                   std::span<const std::string> train_names) {
   return InvalidArgument(where + ": has the class \"" + Printable(class_name, 40) +
-                         "\", but the training set only " + ClassesCounted(train_names) +
+                         "\", but the training set has only " + ClassesCounted(train_names) +
                          "; correct the name, remove the class from this set, or add samples of "
                          "it to the training set");
 }

@@ -98,7 +98,7 @@ class CocoHandler final : public nlohmann::json_sax<Json> {
           std::pair(found_categories_, "categories")}) {
       if (!found) {
         return InvalidArgument(std::string("has no array \"") + name +
-                               "\", as COCO's instances files have");
+                               "\", which COCO's instances files have");
       }
     }
     return OkStatus();
@@ -332,7 +332,7 @@ class CocoHandler final : public nlohmann::json_sax<Json> {
   bool IsNewId(const std::string& what, std::unordered_set<int64_t>* ids) {
     if (!ids->insert(id_).second) {
       key_ = "id";
-      return Wrong("is " + std::to_string(id_) + ", as of another " + what +
+      return Wrong("is " + std::to_string(id_) + ", and so is the id of another " + what +
                    "; give each its own id");
     }
     return TakeRoom(kTableEntryBytes);

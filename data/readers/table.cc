@@ -285,7 +285,7 @@ class TableBuilder {
     return InvalidArgument(CellText(cell) + " is no number" +
                            (request_.columns.empty()
                                 ? "; name the columns to read with data.columns, without this one"
-                                : "; write a number, as 0.5, or remove the row"));
+                                : "; write a number, such as 0.5, or remove the row"));
   }
 
   const ReaderRequest& request_;

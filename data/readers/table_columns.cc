@@ -160,10 +160,10 @@ Result<std::vector<TableField>> FieldsOfTable(const std::string& setting,
   }
   return InvalidArgument(
       (setting.empty() ? "no column has the name image, and data.columns is empty; rename the "
-                         "column of the pictures, or name the columns in data.columns, as "
+                         "column of the pictures, or name the columns in data.columns, such as "
                          "image:picture:COLUMN or features:numbers:COLUMN+COLUMN (columns: "
                        : context + ": no field is a picture, to which the mask belongs; add one, "
-                                   "as image:picture:COLUMN (columns: ") +
+                                   "such as image:picture:COLUMN (columns: ") +
       ColumnsListed(header) + ")");
 }
 

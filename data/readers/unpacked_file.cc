@@ -157,7 +157,7 @@ Result<std::shared_ptr<const MappedFile>> MapUnpacked(const std::string& folder,
   }
   KUMO_RETURN_IF_ERROR(Keep(name, line, unpack));
   if (auto kept = Kept(name, packed.content_size, line)) return kept;
-  return DataLoss(name + ": the content differs from what was written");
+  return DataLoss(name + ": the content differs from the written one; check the disk");
 }
 
 bool CanMapUnpacked(const std::string& folder, const PackedFile& packed) {

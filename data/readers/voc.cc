@@ -71,10 +71,11 @@ Result<VocLayout> FindVocLayout(const std::string& path) {
   KUMO_ASSIGN_OR_RETURN(const ImageListing listing, ListImages(layout.container));
   const std::set<std::string> roots = RootsIn(listing);
   if (roots.empty()) {
-    return InvalidArgument(path +
-                           ": has no folder Annotations with .xml files, as the layout of Pascal "
-                           "VOC requires; name the folder or the archive that has Annotations, "
-                           "JPEGImages and ImageSets");
+    return InvalidArgument(
+        path +
+        ": has no folder Annotations with .xml files, which the layout of "
+        "Pascal VOC requires; name the folder or the archive that has Annotations, "
+        "JPEGImages and ImageSets");
   }
   if (roots.size() > 1) {
     std::string names;
@@ -148,7 +149,7 @@ Result<std::vector<ListedImage>> ImagesOf(const VocLayout& layout, const ImageSe
         layout.container.Name(layout.root + std::string(kSetsFolder) + wanted + ".txt") +
         ": there is no such list of images" +
         (names.empty() ? "; remove :" + wanted + " to take all images"
-                       : "; there are " + names + ": name one as " + set.path + ":" +
+                       : "; there are " + names + "; name one, such as " + set.path + ":" +
                              layout.sets.begin()->first));
   }
   const std::string list = layout.container.Name(found->second);

@@ -64,7 +64,7 @@ Result<VocAnnotation> ParseVocAnnotation(std::span<const uint8_t> xml) {
                            ": the XML is damaged or cut off (" + parsed.description() + ")");
   }
   const pugi::xml_node root = document.child("annotation");
-  if (!root) return InvalidArgument("has no element <annotation>, as Pascal VOC's files have");
+  if (!root) return InvalidArgument("has no element <annotation>, which Pascal VOC's files have");
   VocAnnotation annotation;
   const pugi::xml_node size = root.child("size");
   // Some programs leave the size out or write 0.

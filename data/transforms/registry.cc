@@ -53,7 +53,7 @@ Result<PictureSize> WantedSize(const TransformRequest& request) {
   if (request.data.image_size.empty()) {
     if (field.extents[1] > 0) return PictureSize{field.extents[1], field.extents[2]};
     return FailedPrecondition("images of " + request.name +
-                              " have sizes of their own; set data.image_size, as 3x300x300");
+                              " have sizes of their own; set data.image_size, such as 3x300x300");
   }
   KUMO_ASSIGN_OR_RETURN(const auto wanted, ParseImageExtents(request.data.image_size));
   if (wanted[0] == field.extents[0]) return PictureSize{wanted[1], wanted[2]};

@@ -443,7 +443,7 @@ class GraphBuilder {
       };
       if (std::ranges::any_of(graph_.parameters, called)) {
         return InvalidArgument("outputs: \"" + name +
-                               "\" is also the name of a tensor; call the layer otherwise");
+                               "\" is also the name of a tensor; rename the layer");
       }
       const auto found = outputs_.find(name);
       const bool layer =
@@ -453,16 +453,16 @@ class GraphBuilder {
       }
       if (name == "probabilities") {
         return InvalidArgument(
-            "outputs: \"probabilities\" is what the softmax of the scores is called "
-            "in ONNX files; call the layer otherwise");
+            "outputs: \"probabilities\" is reserved for the softmax of the scores in ONNX files; "
+            "rename the layer");
       }
       if (graph_.detector() != nullptr && IsOfDetections(name)) {
-        return InvalidArgument("outputs: \"" + name +
-                               "\" is what ONNX files call a result of a detector; call the layer "
-                               "otherwise");
+        return InvalidArgument(
+            "outputs: \"" + name +
+            "\" is reserved for a result of a detector in ONNX files; rename the layer");
       }
       if (std::ranges::count(graph_.outputs, name, &Output::name) > 0) {
-        return InvalidArgument("outputs: \"" + name + "\" stands there twice");
+        return InvalidArgument("outputs: \"" + name + "\" is listed twice");
       }
       graph_.outputs.push_back({name, found->second});
       read_.insert(found->second);
@@ -503,12 +503,12 @@ class GraphBuilder {
     if (mine->weight == 0) {
       if (!last || !is_multibox(*mine)) return OkStatus();
       return InvalidArgument(
-          "has the loss_weight 0, but as the last loss it counts what the others train by its "
-          "boxes with an object; move it in front of them");
+          "has the loss_weight 0, but the last loss determines the weight of a contribution (its "
+          "boxes with an object); move it before the other losses");
     }
     for (const LossNode& other : graph_.losses) {
       if (other.name == name || other.weight == 0 || !is_multibox(other)) continue;
-      return InvalidArgument("has a loss_weight above 0, as the loss " + other.name +
+      return InvalidArgument("has a loss_weight above 0, and so has the loss " + other.name +
                              ": multibox divides by the boxes with an object, and no other loss "
                              "can be trained beside it; set loss_weight: 0 here");
     }

@@ -121,7 +121,11 @@ Result<Net::Taken> Net::Take(const Fields& fields, const Field& wanted,
                              const Target* target) const {
   const int place = FindField(fields, wanted.name);
   const std::string name = "network " + graph_.name + " takes a field \"" + wanted.name + "\"";
-  if (place < 0) return FailedPrecondition(name + ", which the samples have not");
+  if (place < 0) {
+    return FailedPrecondition(name +
+                              ", but the samples have no such field; take another field in the "
+                              "network file, or, for a table, name the field in data.columns");
+  }
   Field found = fields[place];
   if (found.list != wanted.list) {
     return FailedPrecondition(name + (wanted.list ? " as a list" : " as an array") +
@@ -168,7 +172,7 @@ Status CheckFormulaFits(const PixelFormula& formula, const Field& field, const s
                             ExtentsText(field.extents) + ", but its mean has " +
                             std::to_string(formula.mean.size()) + " numbers and its scale " +
                             std::to_string(formula.scales.size()) +
-                            "; use data as those that the network was trained on");
+                            "; use data of the form on which the network was trained");
 }
 
 }  // namespace
@@ -269,7 +273,7 @@ Status Net::CheckIntegers(const Field& field, std::span<const std::byte> bytes,
                                        : nullptr;
       if (loss != nullptr) {
         message +=
-            "; if it marks pixels of no class, as the borders in masks of Pascal VOC, write " +
+            "; if it marks pixels of no class, such as the borders in masks of Pascal VOC, write " +
             std::string(loss->kind) + " { ignored_label: " + std::to_string(number) +
             " } in layer " + loss->name;
       }

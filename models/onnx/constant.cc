@@ -195,7 +195,7 @@ Result<OnnxConstant> ReadConstant(const TensorProto& tensor, const ReadBeside& r
   if (kind == std::end(kElementKinds)) {
     return wrong(InvalidArgument("its elements have the type " +
                                  std::to_string(tensor.data_type()) +
-                                 " of ONNX, which is none of float, integer and boolean"));
+                                 " of ONNX, which is neither float, integer nor boolean"));
   }
   const std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   const bool empty = std::ranges::count(dims, 0) > 0 &&

@@ -375,8 +375,8 @@ class ModelReader {
                                 ", which only the loss softmax_cross_entropy computes; omit "
                                 "--loss, or export the model without it");
     } else {
-      read_.notes.push_back(name + " is a " + output.softmax +
-                            ", which no layer computes: the network gives what it is applied to");
+      read_.notes.push_back(name + ": no layer computes " + output.softmax +
+                            "; the network returns the input of the " + output.softmax);
     }
     return OkStatus();
   }

@@ -35,8 +35,8 @@ Status CommonLevel::Admits(const wire::Hello& hello) const {
   return FailedPrecondition(
       hello.name() + " on " + hello.host() + " computes with " + NameOf(level) + ", but " +
       worker_ + " with " + NameOf(level_) +
-      ", and the weights would depend on which of them computes what; set network.instruction_set "
-      "= " +
+      ", and the weights would depend on the assignment of partitions to workers; set "
+      "network.instruction_set = " +
       (common < wire::Hello::X86_64_V2 ? "" : NameOf(common) + ", which both have, or ") +
       "mixed to allow it");
 }

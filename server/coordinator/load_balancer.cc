@@ -27,7 +27,7 @@ void SpreadLeases(const std::vector<Taker>& takers, int64_t from, LeaseTable* ta
   const std::vector<LeaseTable::Lease>& leases = table->leases();
   const auto move = [&](int partition, const PeerName& to) {
     LOG(INFO) << "partition " << partition << " moves from " << leases[partition].worker << " to "
-              << (to.empty() ? "nobody yet" : to) << " at round " << from;
+              << (to.empty() ? "no worker yet" : to) << " at round " << from;
     table->Move(partition, to, from);
   };
   for (int p = 0; p < static_cast<int>(leases.size()); ++p) {

@@ -246,7 +246,7 @@ std::string MemberTable::WaitsForPartitions(TimeUs now, const LeaseTable& leases
   const std::string text = behind ? behind->report.waits_for()
                                   : "the evaluation of partition " + std::to_string(partition);
   const WorkerMember* const worker = Find(leases.leases()[partition].worker);
-  if (!worker) return text + " (nobody's)";
+  if (!worker) return text + " (not leased)";
   if (const auto silence = Silence(*worker, now)) {
     return text + " (" + worker->Name() + ", silent for " + InWholeSeconds(*silence) + ")";
   }

@@ -176,9 +176,10 @@ ServerActions CheckpointSurvey::Tick(TimeUs now) {
   if (collection_) collection_->Tick(&context);
   const std::string waits = WaitsFor();
   if (now >= until_ && !waits.empty()) {
-    outcome_ = Unavailable("waited " + std::to_string(settings_.join_timeout / kSecond) +
-                           " s (cluster.join_timeout_s) for " + waits +
-                           ": this disk has no checkpoint, and theirs may");
+    outcome_ =
+        Unavailable("waited " + std::to_string(settings_.join_timeout / kSecond) +
+                    " s (cluster.join_timeout_s) for " + waits +
+                    ": this disk has no checkpoint; the other servers may have one; start them");
   }
   return Done(std::move(context));
 }

@@ -193,14 +193,13 @@ Status Disk::CheckResults(uint64_t token) const {
   const std::string last = JoinPath(folder_, CheckpointName(committed_));
   const bool saved = committed_ >= 0;
   if (saved && !ReadManifest(*files_, folder_, CheckpointName(committed_)).ok()) {
-    return Unavailable("the job came to its end, but its result is gone: " + last +
-                       " was removed or damaged while it ran; start it again");
+    return Unavailable("the job finished, but its checkpoint " + last +
+                       " was removed or damaged during the run; start the job again");
   }
   if (token == 0 || FolderToken() == token) return OkStatus();
-  return Unavailable("the job came to its end, but output.directory " +
-                     experiment_.output.directory +
-                     " was removed or replaced while it ran: its curves and logs are gone" +
-                     (saved ? "; its result is " + last : ""));
+  return Unavailable("the job finished, but output.directory " + experiment_.output.directory +
+                     " was removed or replaced during the run, with its curves and logs" +
+                     (saved ? "; the last checkpoint is " + last : "; start the job again"));
 }
 
 Result<std::string> Disk::LeaveModel(int64_t version) const {
@@ -209,9 +208,8 @@ Result<std::string> Disk::LeaveModel(int64_t version) const {
   if (to.empty()) return JoinPath(folder_, name);
   const Result<std::string> put = PutFinalModel(*files_, folder_, name, to);
   if (put.ok()) return put;
-  return put.status().WithContext("the job came to its end, and its model is " +
-                                  JoinPath(folder_, name) +
-                                  ", but it is not in output.final_model " + to);
+  return put.status().WithContext("the job finished with the model " + JoinPath(folder_, name) +
+                                  ", but the model was not copied to output.final_model " + to);
 }
 
 Result<checkpoint::Manifest> Disk::Best() const {

@@ -117,7 +117,7 @@ void Follower::OnHeartbeatReply(const wire::Header& header, StepContext* context
   } else if (orders.finished()) {
     LeaveJob(orders.stopped() ? Unavailable("the job was stopped and saved") : OkStatus(), context);
   } else if (leave_by_ > 0 && orders.released()) {
-    context->Do(ExitAction{Unavailable("was told to leave, and everything is saved")});
+    context->Do(ExitAction{Unavailable("this server was told to leave, and everything is saved")});
   } else if (header.has_orders()) {
     save_order_ = {orders.save_version(), orders.save_attempt(), orders.save_partial()};
     if (!orders.has_lease_table()) return;
@@ -151,7 +151,7 @@ void Follower::RequestStop(const ShardStatus& status, StepContext* context) {
   if (status.ready) {
     leave_by_ = context->now + FromSeconds(settings_.grace_s);
   } else {
-    context->Do(ExitAction{Unavailable("was told to leave before it had its shard")});
+    context->Do(ExitAction{Unavailable("this server was told to leave before it had its shard")});
   }
 }
 
@@ -166,7 +166,8 @@ TimeUs Follower::Tick(const ShardStatus& status, StepContext* context) {
     return now;
   }
   if (leave_by_ > 0 && now > leave_by_) {
-    context->Do(ExitAction{Unavailable("was told to leave; no round was saved in time")});
+    context->Do(ExitAction{Unavailable(
+        "this server was told to leave, but no round was saved within checkpoint.grace_s")});
     return now;
   }
   if (generation_.number == 0) {

@@ -146,7 +146,7 @@ TEST_F(RemoteTest, AProgramThatNobodyHasAskedForIsKilled) {
   Signal(SIGCONT);
   const Ended ended = Wait();
   EXPECT_EQ(ended.code, 253) << "not 75, which would be the program's decision";
-  EXPECT_THAT(ended.err, HasSubstr("the near side of the connection is gone"));
+  EXPECT_THAT(ended.err, HasSubstr("the connection to the launching host was lost"));
 }
 
 TEST_F(RemoteTest, WhatCannotBeStartedIsSaid) {
@@ -170,7 +170,7 @@ TEST_F(RemoteTest, NonsenseOnStdinEndsTheOtherEnd) {
                             " remote --serve 2>&1; exit 0\n");
     const Ended ended = RunRemote({Path("nonsense")});
     EXPECT_THAT(ended.out, testing::AnyOf(HasSubstr("stdin is not another kumo remote"),
-                                          HasSubstr("the near side")));
+                                          HasSubstr("the launching host")));
   }
 }
 

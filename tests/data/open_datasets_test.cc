@@ -276,7 +276,7 @@ TEST_F(OpenDatasetsTest, AValidationTableMayLackNamesOfClasses) {
   write("test.csv", "a,label\n1,7\n2,z\n");
   EXPECT_THAT(Refusal().message(),
               HasSubstr("test.csv:3: column \"label\": has the class \"z\", but the training set "
-                        "only 3 classes (7, x, y)"));
+                        "has only 3 classes (7, x, y)"));
   EXPECT_EQ(MeasureDatasets(data_).status().message(), Refusal().message());
 }
 

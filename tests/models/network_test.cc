@@ -218,9 +218,9 @@ TEST(NetworkTest, ThereIsAFiniteWeightForEachClass) {
   const std::pair<const char*, const char*> bad[] = {
       {"[1, 2]", "must have one value for each of the 3 classes, has 2"},
       {"[1, 2, 3, 4]", "must have one value for each of the 3 classes, has 4"},
-      {"[1, -2, 3]", "must be finite and at least 0, that of class 1 is -2"},
-      {"[1, 2, nan]", "must be finite and at least 0, that of class 2 is nan"},
-      {"[inf, 2, 1]", "must be finite and at least 0, that of class 0 is inf"},
+      {"[1, -2, 3]", "must be finite and at least 0; class 1 has -2"},
+      {"[1, 2, nan]", "must be finite and at least 0; class 2 has nan"},
+      {"[inf, 2, 1]", "must be finite and at least 0; class 0 has inf"},
       {"[0, 0, 0]", "must not all be 0"},
   };
   for (const auto& [weights, message] : bad) {

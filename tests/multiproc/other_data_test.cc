@@ -63,7 +63,7 @@ TEST(OtherData, AWorkerWithOtherContentsIsRefusedNamingBothHashesAndTheFile) {
   const Ended refused = job.Wait("worker-1");
   EXPECT_EQ(refused.code, 78) << refused.output;
   EXPECT_THAT(refused.output,
-              AllOf(HasSubstr("as many training samples, but their contents differ: hash "),
+              AllOf(HasSubstr("equal number of training samples, different contents: hash "),
                     HasSubstr(job.Path("other/mnist/train-images-idx3-ubyte")),
                     HasSubstr(job.Path("data/mnist/train-images-idx3-ubyte")),
                     HasSubstr("copy the same files")));
@@ -93,7 +93,7 @@ TEST(OtherData, AJobGoesOnWithThemOnlyWhereThatIsSaidAndItsCheckpointsKnow) {
   const Ended refused = with({"--set", "data.directory=" + job.Path("other")});
   EXPECT_EQ(refused.code, 78) << refused.output;
   EXPECT_THAT(refused.output,
-              AllOf(HasSubstr("as many samples, but other contents"),
+              AllOf(HasSubstr("equal number of samples, different contents"),
                     HasSubstr("contents of the training data"), HasSubstr("--continue"),
                     HasSubstr(job.Path("other/mnist/train-images-idx3-ubyte"))));
   const Ended checked = job.Run(

@@ -33,9 +33,8 @@ Status CheckData(const StoredModel& model, const std::vector<float>& mean, const
   if (!model.experiment.data.subtract_mean || trained.empty()) return OkStatus();
   if (std::ranges::equal(trained, mean)) return OkStatus();
   return FailedPrecondition("checkpoint " + model.manifest.name() +
-                            " was trained with another mean image than that of " +
-                            data.train->name() +
-                            " (data.subtract_mean); evaluate with the training set, and the "
+                            " was trained with another mean image than " + data.train->name() +
+                            " has (data.subtract_mean); evaluate with the training set, and the "
                             "data.train_limit, that it was trained on");
 }
 

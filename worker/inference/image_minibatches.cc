@@ -72,7 +72,7 @@ void ImageMinibatches::ReadAll(const InputImages& images) {
 Status ImageMinibatches::Offer(ImageMinibatch minibatch) {
   MutexLock lock(mutex_);
   while (ready_ && !stopped_) changed_.Wait(mutex_);
-  if (stopped_) return Unavailable("nobody wants more images");
+  if (stopped_) return Unavailable("the consumer has stopped");
   ready_ = std::move(minibatch);
   changed_.NotifyAll();
   return OkStatus();

@@ -49,7 +49,7 @@ class JsonOutput {
         std::fflush(stdout) == 0) {
       return OkStatus();
     }
-    return Unavailable("cannot write to stdout: nobody reads it, or its disk is full");
+    return Unavailable("cannot write to stdout: its reader has ended, or its disk is full");
   }
   Status Close() { return file_ == nullptr ? OkStatus() : file_->Commit(); }
 

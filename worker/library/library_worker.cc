@@ -45,7 +45,7 @@ Result<JobSpec> SpecOf(const Experiment& experiment, const OwnModel& model) {
   JobSpec spec;
   KUMO_ASSIGN_OR_RETURN(spec.layout, ParameterLayout::Make(model.tensors));
   KUMO_ASSIGN_OR_RETURN(spec.metrics, MetricList::Make(model.metrics));
-  if (model.metrics.empty()) return InvalidArgument("a job needs a metric: name one, as loss");
+  if (model.metrics.empty()) return InvalidArgument("a job needs a metric; name one, such as loss");
   if (model.train_samples < 1) {
     return InvalidArgument("train_samples = " + std::to_string(model.train_samples) +
                            ": must be at least 1");

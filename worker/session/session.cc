@@ -272,7 +272,7 @@ void Session::LeaveIfHandedOver(WorkerStepContext* context) {
   if (leave_by_ == 0 || finished_) return;
   if (rounds_.HandedOver() && requests_.empty()) {
     report_.set_handed_over(true);
-    Finish(Unavailable("left on request: the other workers take its partitions over"), context,
+    Finish(Unavailable("left on request; other workers take over its partitions"), context,
            /*handed_over=*/true);
   } else if (context->now > leave_by_) {
     Finish(Unavailable("left on request, but its partitions were not handed over within " +

@@ -149,7 +149,7 @@ std::vector<std::string> NotesOf(const Experiment& experiment, const Graph& grap
     notes.push_back(
         "network.file: batch_normalisation \"" + node.name +
         "\" normalises a single number if a minibatch has one sample, as some have here: "
-        "its result is then its shift, whatever the input. Choose sync.minibatch and "
+        "its result is then its shift, independent of the input. Choose sync.minibatch and "
         "sync.partitions so that no slice leaves one sample over, or put the layer before "
         "the pooling");
   }

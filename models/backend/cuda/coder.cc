@@ -214,7 +214,7 @@ bool Coder::Prepare(Memory* memory, Part* part) {
   }
   const int64_t count = std::ssize(part->encodings);
   if (memory->jobs.size() < count) {
-    memory->jobs = DeviceArray<EncodeJob>(engine_, count, "what is to be coded");
+    memory->jobs = DeviceArray<EncodeJob>(engine_, count, "chunks to encode");
   }
   const std::vector<EncodeJob> jobs = part->MakeJobs(places);
   staging_.Write(jobs.data(), jobs.size() * sizeof(EncodeJob), memory->jobs.data());

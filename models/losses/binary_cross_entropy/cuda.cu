@@ -75,8 +75,7 @@ class BinaryCrossEntropyOp final : public LossOp {
   BinaryCrossEntropyOp(CudaEngine& engine, const BinaryCrossEntropySpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        of_samples_(engine, BinaryCrossEntropySpec::sums() * max_batch,
-                    "what samples add to the sums"),
+        of_samples_(engine, BinaryCrossEntropySpec::sums() * max_batch, "sums of samples"),
         class_weights_(engine, std::ssize(spec.class_weights), "the class weights"),
         positive_weights_(engine, std::ssize(spec.positive_weights), "the positive weights") {
     Copy(spec_.class_weights, &class_weights_);

@@ -118,7 +118,7 @@ class DiceOp final : public LossOp {
         logarithms_(engine, spec.softmax ? max_batch * spec.scores.plane() : 0,
                     "logarithms of a softmax"),
         of_classes_(engine, max_batch * spec.scores.channels(), "the Dice of classes"),
-        losses_(engine, max_batch * spec.scores.channels(), "what classes add to the sum") {}
+        losses_(engine, max_batch * spec.scores.channels(), "sums of classes") {}
 
   void Run(int batch, const LossArrays& arrays, double* sums) override {
     const Launch launch = engine_.launch();

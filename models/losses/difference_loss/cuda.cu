@@ -60,7 +60,7 @@ class DifferenceLossOp final : public LossOp {
       : engine_(engine),
         spec_(spec),
         of_numbers_(engine, DifferenceLossSpec::sums() * max_batch * spec.scores.size(),
-                    "what numbers add to the sums") {}
+                    "sums of numbers") {}
 
   void Run(int batch, const LossArrays& arrays, double* sums) override {
     const void* const scores = arrays.inputs[0];

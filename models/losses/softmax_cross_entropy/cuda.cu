@@ -218,17 +218,15 @@ class SoftmaxCrossEntropyOp final : public LossOp {
   SoftmaxCrossEntropyOp(CudaEngine& engine, const SoftmaxCrossEntropySpec& spec, int max_batch)
       : engine_(engine),
         spec_(spec),
-        of_positions_(engine, spec.means() * max_batch * spec.scores.plane(),
-                      "what positions add to the sums"),
+        of_positions_(engine, spec.means() * max_batch * spec.scores.plane(), "sums of positions"),
         verdicts_(engine, spec.overlaps ? max_batch * spec.scores.plane() : 0,
-                  "what positions are and got"),
+                  "classes of positions"),
         overlaps_(engine, spec.overlaps ? 2 * spec.scores.channels() * max_batch : 0,
                   "overlaps of classes"),
         class_weights_(engine, static_cast<int64_t>(spec.class_weights.size()),
                        "the class weights"),
         counted_(engine, ignores() ? max_batch : 0, "positions that count"),
-        of_samples_(engine, ignores() ? spec.means() * max_batch : 0,
-                    "what samples add to the sums") {
+        of_samples_(engine, ignores() ? spec.means() * max_batch : 0, "sums of samples") {
     for (const int top : spec.top) top_.of[top_.count++] = top;
     if (class_weights_.empty()) return;
     KUMO_CUDA(engine_, cudaMemcpyAsync(class_weights_.data(), spec_.class_weights.data(),

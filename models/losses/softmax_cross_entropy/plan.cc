@@ -12,9 +12,8 @@ namespace {
 
 Status CheckTop(const model::SoftmaxCrossEntropy& layer, int64_t classes) {
   if (layer.top_size() > SoftmaxCrossEntropySpec::kMostTops) {
-    return InvalidArgument("top: there may be " +
-                           std::to_string(SoftmaxCrossEntropySpec::kMostTops) + ", not " +
-                           std::to_string(layer.top_size()));
+    return InvalidArgument("top has " + std::to_string(layer.top_size()) + " values; at most " +
+                           std::to_string(SoftmaxCrossEntropySpec::kMostTops) + " are allowed");
   }
   for (int i = 0; i < layer.top_size(); ++i) {
     if (layer.top(i) < 2 || layer.top(i) >= classes) {
@@ -47,8 +46,8 @@ Result<std::vector<float>> ClassWeightsOf(const model::SoftmaxCrossEntropy& laye
   }
   for (size_t c = 0; c < weights.size(); ++c) {
     if (weights[c] >= 0.0f && std::isfinite(weights[c])) continue;
-    return InvalidArgument("class_weights must be finite and at least 0, that of class " +
-                           std::to_string(c) + " is " + Shown(weights[c]));
+    return InvalidArgument("class_weights must be finite and at least 0; class " +
+                           std::to_string(c) + " has " + Shown(weights[c]));
   }
   if (std::ranges::max(weights) == 0.0f) {
     return InvalidArgument("class_weights must not all be 0: no sample would be trained");

@@ -15,7 +15,7 @@ class GroupedConvolution final : public FloatOp {
  public:
   GroupedConvolution(CpuEngine& engine, const ConvolutionSpec& spec, int max_batch)
       : engine_(engine), spec_(spec), group_(MakeConvolution(engine, spec.OfGroup(), max_batch)) {
-    CHECK(!spec.pool) << "what is kept of a pooling would be the last group's alone";
+    CHECK(!spec.pool) << "the kept positions of a pooling would be the last group's only";
   }
 
   bool reads_input() const override { return true; }

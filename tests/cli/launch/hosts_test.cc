@@ -106,7 +106,7 @@ TEST(Placement, ServersThatTheExperimentNamesMustBeOnTheseHosts) {
   EXPECT_THAT(placed->servers, ElementsAre("me@b"));
   EXPECT_THAT(placed->binds, ElementsAre("tcp://*:9000"));
   EXPECT_THAT(Place(kHosts, {"tcp://c:9000"}, 1).status().message(),
-              HasSubstr("tcp://c:9000, which is none of the hosts"));
+              HasSubstr("tcp://c:9000, which is not among the hosts"));
   EXPECT_FALSE(Place(kHosts, {"ipc:///tmp/x"}, 1).ok());
 }
 

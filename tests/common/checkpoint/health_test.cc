@@ -73,7 +73,7 @@ TEST(TroubleOf, AnAccuracyOfGuessesFromTheSecondEpochOn) {
   EXPECT_EQ(Trouble(1, 1.4, 0.25, 0.25), "");
   EXPECT_THAT(Trouble(1, 1.4, 0.25, 0.25, /*last=*/true), HasSubstr("has learned nothing"));
   EXPECT_THAT(Trouble(2, 1.4, 0.25, 0.3),
-              HasSubstr("after epoch 2 the accuracy is 0.25, as of guesses among 4 classes"));
+              HasSubstr("after epoch 2 the accuracy is 0.25, like random guesses among 4 classes"));
   EXPECT_EQ(Trouble(2, 1.4, 0.3, 0.25), "") << "more than three standard deviations above";
   EXPECT_EQ(Trouble(2, 1.4, 0.25, 0.5), "") << "an augmentation makes training harder";
   const EpochSums sums{2, test::SumsOf(100, 100, 0), {}};

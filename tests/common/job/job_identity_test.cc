@@ -153,8 +153,9 @@ TEST(CheckHello, NamesTheMetrics) {
               HasSubstr("another network: its loss declares the metrics loss, top5_accuracy, in "
                         "the job they are loss, accuracy; copy the same network file to every"));
   other.metrics = MetricList::Make({{"loss", 1}, {"accuracy", 0}}).value();
-  EXPECT_THAT(Refusal(HelloOf(SomeExperiment(), other), network),
-              HasSubstr("loss, accuracy, but made otherwise than in the job; copy the same"));
+  EXPECT_THAT(
+      Refusal(HelloOf(SomeExperiment(), other), network),
+      HasSubstr("loss, accuracy, but with other definitions than in the job; copy the same"));
 }
 
 TEST(CheckHello, NamesTheMetricsOfAProgram) {

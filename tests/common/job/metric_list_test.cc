@@ -63,13 +63,13 @@ TEST(MetricListTest, WhatIsNoListIsRefusedByName) {
     EXPECT_NE(Refusal({{name, 0}}).find("is not the name of a metric"), std::string::npos) << name;
   }
   EXPECT_EQ(Refusal({{std::string(32, 'a'), 0}}), "");
-  EXPECT_EQ(Refusal({{"loss", 0}, {"loss", 1}}), "metric loss is there twice");
+  EXPECT_EQ(Refusal({{"loss", 0}, {"loss", 1}}), "metric loss is listed twice");
   for (const auto& [a, b] : {std::pair(1, 2), {0, 2}, {-1, 0}, {0, 1 << 30}}) {
     EXPECT_NE(Refusal({{"a", a}, {"b", b}}).find("without gaps"), std::string::npos);
   }
   std::vector<Metric> many;
   for (int i = 0; i <= MetricList::kMostMetrics; ++i) many.push_back({"m" + std::to_string(i), i});
-  EXPECT_EQ(Refusal(many), "17 metrics; there may be 16");
+  EXPECT_EQ(Refusal(many), "17 metrics; at most 16 are allowed");
   many.pop_back();
   EXPECT_EQ(Refusal(many), "");
 }
@@ -189,13 +189,13 @@ TEST(MetricListTest, ClassesOutOfRangeAreRefused) {
   };
   constexpr auto kRatios = MetricFormula::kMeanOfRatios;
   EXPECT_EQ(of(kRatios, 0, 500, 500), "");
-  EXPECT_EQ(of(kRatios, 0, 501, 501), "metric iou is over 501 classes; there may be 500");
-  EXPECT_EQ(of(kRatios, 0, 0, 0), "metric iou is over 0 classes; there may be 500");
-  EXPECT_EQ(of(kRatios, 0, 2, -1), "metric iou is over -1 classes; there may be 500");
-  EXPECT_EQ(of(kMean, 0, 0, 2), "metric iou is over 2 classes; there may be 1");
+  EXPECT_EQ(of(kRatios, 0, 501, 501), "metric iou is over 501 classes; 1 to 500 are allowed");
+  EXPECT_EQ(of(kRatios, 0, 0, 0), "metric iou is over 0 classes; 1 to 500 are allowed");
+  EXPECT_EQ(of(kRatios, 0, 2, -1), "metric iou is over -1 classes; 1 to 500 are allowed");
+  EXPECT_EQ(of(kMean, 0, 0, 2), "metric iou is over 2 classes; 1 is allowed");
   EXPECT_THAT(of(kRatios, 0, std::numeric_limits<int>::max(), 3), testing::HasSubstr("gaps"));
   EXPECT_EQ(Refusal({{"a", 0, kRatios, true, 500, 500}, {"b", 1000, kRatios, true, 1013, 13}}),
-            "the metrics have 1026 sums; there may be 1024");
+            "the metrics have 1026 sums; at most 1024 are allowed");
 }
 
 TEST(MetricListTest, AListIsTheSameAfterATransfer) {

@@ -115,7 +115,7 @@ TEST_F(DatasetFinderTest, AValidationSetMayLackAClass) {
             test::Png({3, 4, 4}, test::ImagePixels(7, {3, 4, 4})));
   EXPECT_THAT(
       OpenDatasets(data).status().message(),
-      HasSubstr("test: has the class \"d\", but the training set only 3 classes (a, b, c)"));
+      HasSubstr("test: has the class \"d\", but the training set has only 3 classes (a, b, c)"));
 }
 
 TEST_F(DatasetFinderTest, FoldersAroundTheClassesAreEnteredUpToALimit) {

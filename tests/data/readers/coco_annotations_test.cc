@@ -138,11 +138,11 @@ TEST(CocoAnnotationsTest, JsonWithoutEndIsRefusedAtItsFirstFault) {
     return R"({"id":)" + std::to_string(id) + R"(,"file_name":")" + name + R"("},)";
   };
   auto [refusal, entries] = EndlessJson(images, [&](int64_t) { return image(7, "a"); });
-  EXPECT_THAT(refusal, HasSubstr("images[1].id is 7, as of another image"));
+  EXPECT_THAT(refusal, HasSubstr("images[1].id is 7, and so is the id of another image"));
   EXPECT_LE(entries, 20'000) << "one piece";
   std::tie(refusal, entries) =
       EndlessJson(R"({"categories":[)", [&](int64_t) { return R"({"id":3,"name":"x"},)"; });
-  EXPECT_THAT(refusal, HasSubstr("categories[1].id is 3, as of another category"));
+  EXPECT_THAT(refusal, HasSubstr("categories[1].id is 3, and so is the id of another category"));
 
   const std::string objects = R"({"annotations":[)";
   const auto object = [](int64_t image_id) {

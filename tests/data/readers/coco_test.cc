@@ -257,7 +257,7 @@ TEST_F(CocoTest, IdsThatDoNotFitAreRefused) {
               HasSubstr("annotations[0].category_id = 3"));
   EXPECT_THAT(refusal_of(images + R"("categories":[{"id":1,"name":"a"},{"id":1,"name":"b"}],)"
                                   R"("annotations":[]})"),
-              HasSubstr("categories[1].id is 1, as of another category"));
+              HasSubstr("categories[1].id is 1, and so is the id of another category"));
   EXPECT_THAT(refusal_of(R"({"images":[],"categories":[],"annotations":[]})"),
               HasSubstr("lists no images"));
 }

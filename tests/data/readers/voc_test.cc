@@ -532,7 +532,7 @@ TEST_F(VocTest, AValidationSetMayLackClassesOfTheTrainingSet) {
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(
       status.message(),
-      AllOf(HasSubstr("set:test: has the class \"cow\", but the training set only 2 classes "
+      AllOf(HasSubstr("set:test: has the class \"cow\", but the training set has only 2 classes "
                       "(ant, bee); correct the name, "),
             HasSubstr("add samples of it to the training set")));
   EXPECT_EQ(MeasureDatasets(data).status().message(), status.message());

@@ -305,7 +305,7 @@ TEST(ResizeTest, ImagesOfSeveralSizesNeedOne) {
   const test::ObjectSet set(8, 1);
   const Status status =
       MakeTransforms({Experiment::Data(), set.fields(), "a set", /*training=*/false}).status();
-  EXPECT_THAT(status.message(), HasSubstr("set data.image_size, as 3x300x300"));
+  EXPECT_THAT(status.message(), HasSubstr("set data.image_size, such as 3x300x300"));
 }
 
 TEST(ResizeTest, AnExpandedImageOfOneSizeGetsItBack) {

@@ -196,7 +196,7 @@ TEST_P(InputLoaderTest, SamplesThatDoNotFitTheNetAreRefused) {
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
     return status.message();
   };
-  EXPECT_THAT(refusal({image}), HasSubstr("\"label\", which the samples have not"));
+  EXPECT_THAT(refusal({image}), HasSubstr("\"label\", but the samples have no such field"));
   EXPECT_THAT(refusal({{kImageField, NumberType::kUint8, {1, 2, 3}}, label}),
               HasSubstr("\"image\" of 1x3x2, but in the samples it is 1x2x3"));
   EXPECT_THAT(refusal({image, {kLabelField, NumberType::kFloat32, {}}}),

@@ -133,18 +133,19 @@ TEST(BuildGraphTest, ALossBesideMultiboxHasNoWeight) {
   };
   EXPECT_THAT(
       error(mean("") + BoxHead("boxes")),
-      HasSubstr("layer aside: has a loss_weight above 0, as the loss boxes: multibox divides "
-                "by the boxes with an object, and no other loss can be trained beside it; "
+      HasSubstr("layer aside: has a loss_weight above 0, and so has the loss boxes: multibox "
+                "divides by the boxes with an object, and no other loss can be trained beside it; "
                 "set loss_weight: 0 here"));
   EXPECT_THAT(error(BoxHead("boxes") + mean("loss_weight: 0.5")),
               HasSubstr("layer boxes: must be the last loss"));
-  EXPECT_THAT(error(BoxHead("boxes") + BoxHead("others")),
-              HasSubstr("layer boxes: has a loss_weight above 0, as the loss others: multibox"));
+  EXPECT_THAT(
+      error(BoxHead("boxes") + BoxHead("others")),
+      HasSubstr("layer boxes: has a loss_weight above 0, and so has the loss others: multibox"));
   EXPECT_EQ(error(kMeasured + BoxHead("boxes")), "");
   EXPECT_THAT(error(BoxHead("boxes") + kMeasured),
               HasSubstr("layer boxes: must be the last loss, since contributions count by its"));
   EXPECT_THAT(error(mean("") + BoxHead("boxes", "loss_weight: 0", "trainable: false")),
-              HasSubstr("layer boxes: has the loss_weight 0, but as the last loss it counts"));
+              HasSubstr("layer boxes: has the loss_weight 0, but the last loss determines"));
 }
 
 TEST(BuildGraphTest, OutputsAreTheLayersThatTheFileNamesOrWhatTheLastLossReads) {
@@ -183,9 +184,9 @@ TEST(BuildGraphTest, WhatCannotBeIsRefusedByFileLineAndName) {
        "n.pbtxt:4: layer d: no loss trains its tensors"},
       {"outputs: \"x\"\n" + relu, "n.pbtxt: outputs: \"x\" is no layer that has an output"},
       {"outputs: \"loss\"\n" + relu, "n.pbtxt: outputs: \"loss\" is no layer"},
-      {"outputs: \"a\" outputs: \"a\"\n" + relu, "outputs: \"a\" stands there twice"},
+      {"outputs: \"a\" outputs: \"a\"\n" + relu, "outputs: \"a\" is listed twice"},
       {"outputs: \"probabilities\"\nlayers { name: \"probabilities\" relu {} }\n",
-       "is what the softmax of the scores is called"},
+       "is reserved for the softmax of the scores"},
       {convolution + "layers { name: \"UP\" fully_connected { outputs: 3 } }\n" +
            "layers { name: \"Big\" softmax_cross_entropy {} }\n" +
            "layers { name: \"c\" inputs: \"a\" relu {} }\n",

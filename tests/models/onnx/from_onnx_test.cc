@@ -754,8 +754,7 @@ TEST(FromOnnx, ASoftmaxIsLeftToTheLossOfTheFirstOutputOnly) {
                                                   true);
   EXPECT_EQ(
       notes(second, std::nullopt),
-      "output z is a LogSoftmax, which no layer computes: the network gives what it is applied "
-      "to\n");
+      "output z: no layer computes LogSoftmax; the network returns the input of the LogSoftmax\n");
 }
 
 TEST(FromOnnx, LayersThatATrainedLayerSharesAreNotFrozen) {
