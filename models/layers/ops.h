@@ -6,9 +6,12 @@
 //                       looks_ahead(n): whether a position of a sequence of n positions may
 //                       depend on later positions
 //   plan.cc             XxxLayers(): the layers of a network file that become this op
+//   op.h                XxxOp<Engine, Arithmetic>: the op itself, if both backends differ only in
+//                       their arithmetic (add, multiply, activation)
 //   cpu.cc              cpu::MakeOp(XxxSpec) and cpu::PaddingOf(XxxSpec) (backend/cpu/ops.h)
 //   cpu_kernel.{h,cc}   vector kernels, if the CPU op has its own
 //   cuda.cu or cuda.cc  cuda::MakeOp(XxxSpec) (backend/cuda/ops.h), with or without own kernels
+//   cpu_*, cuda_*       further files of a large op (convolution)
 //   onnx.cc             OnnxForm(XxxSpec) (onnx/forms.h), and XxxOnnxReaders(): nodes of ONNX that
 //                       become the op (onnx/readers.h)
 //
