@@ -74,8 +74,8 @@ class WorkerService {
   void Compute(std::function<void()> work);
   // Runs `work` on the coding thread, or here if the engine has no use for that thread.
   void Code(std::function<void()> work) KUMO_EXCLUDES(mutex_);
-  // Runs `work` on one of these threads. What it throws, as of an allocation in a program that may
-  // go on without this worker, is its failure.
+  // Runs `work` on one of these threads. Exceptions that it throws, such as a failed allocation,
+  // are the worker's failure: a program may go on without this worker.
   void Try(const std::function<void()>& work);
   void WaitForCoding() KUMO_EXCLUDES(mutex_);
   // On the compute thread: the steps that follow a block.

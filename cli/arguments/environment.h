@@ -1,5 +1,5 @@
-// Environment of a command: what main found out about the machine, the output to its terminal, and
-// the arguments that several commands share.
+// Environment of a command: folders, environment variables and terminal widths that main collected,
+// output to the terminal, and arguments that several commands share.
 #pragma once
 
 #include <functional>

@@ -72,8 +72,8 @@ int ExitStatus(int status);
 // file is being written), NotFound if the program cannot be executed, Internal otherwise.
 Result<pid_t> StartChild(const ChildSpec& spec);
 
-// waitpid's status of a child of StartChild, once it has ended. What is left of its own group is
-// killed: programs that it had started and did not wait for.
+// waitpid's status of a child of StartChild, after its end; else nullopt. Kills the rest of the
+// child's own group: programs that the child had started and did not wait for.
 std::optional<int> TakeEnded(pid_t pid);
 
 // Runs the program to its end; stdout and stderr go to `output`, or to this process's streams if it

@@ -1,5 +1,5 @@
-// Run summary: what the output folder of a job tells about its run, for `kumo runs` and
-// `kumo sweep`.
+// Run summary: state, settings and figures of a run, read from its output folder, for `kumo runs`
+// and `kumo sweep`.
 //
 // Read-only functions; thread-safe. Unreadable parts are left empty: a list of runs does not fail
 // because of one of them.

@@ -1,6 +1,6 @@
-// Relocation: from the positions of a checkpoint's numbers to those of a network with the same
-// tensors, whose layers may have other factors of their steps. Factors order the tensors in the
-// flat vector (parameter_layout.h).
+// Relocation: moves a checkpoint's arrays to their positions in a network with the same tensors,
+// whose layers may have other factors of their steps. Factors order the tensors in the flat vector
+// (parameter_layout.h).
 //
 // A tensor that is frozen from now on keeps the evaluated weights, and no other state.
 //

@@ -1,6 +1,6 @@
-// Round policy: the shape of a job's rounds. It says for a round what partitions contribute, in
-// which codecs pushes and pulls go, and which weights are evaluated; and for the job which arrays a
-// version has and which a partition carries. A pure function of the experiment: servers, workers,
+// Round policy: the shape of a job's rounds. For a round: the contributions of partitions, the
+// codecs of pushes and pulls, and the evaluated weights. For the job: the arrays of a version, and
+// the arrays that a partition carries. A pure function of the experiment: servers, workers,
 // checkpoints, memory figures and the simulation ask it, and not sync.mode.
 //
 // Which samples a round trains on is the job plan's (job_plan.h). The functions that make a plan or
@@ -37,7 +37,7 @@ struct CarriedArrays {
   bool operator==(const CarriedArrays&) const = default;
 };
 
-// How pulls tell what a round has made of the weights.
+// Form in which a pull carries the change of the weights by a round.
 enum class PullForm {
   kWeights,     // the weights, as float32 or in a codec that holds them
   kDifference,  // how the workers' copy of the weights has moved, in a codec
@@ -94,8 +94,8 @@ class RoundPolicy {
   // exchanges a part of them. chunks: of the map.
   ExchangeBytes BytesOf(const RoundPlan& round, std::span<const Chunk> chunks,
                         int partitions) const;
-  // Whether the servers keep two weights in the version that the round makes: those that the next
-  // round starts from, and those that are evaluated.
+  // Whether the servers keep two weights in the version that the round makes: the start of the next
+  // round and the evaluated weights.
   bool KeepsWeightsApart(const RoundPlan& round) const { return KeepsApart(round.local_steps); }
   // Whether workers evaluate other weights in that version than the next round starts from.
   bool EvaluatesApart(const RoundPlan& round) const {
@@ -124,7 +124,7 @@ class RoundPolicy {
   // Whether this state ends with the block, so that the partitions of a worker share its arrays.
   bool shares_local_state() const { return local_steps_ && carried_.optimiser_slots == 0; }
   const CarriedArrays& carried() const { return carried_; }
-  // Share of a partition's own weights in those that it continues from after an exchange.
+  // Share of a partition's own weights in the weights that it continues from after an exchange.
   float local_share() const { return local_share_; }
   // Vectors of weights in a version, and slots of the update rule: the most of any round.
   int version_vectors() const;

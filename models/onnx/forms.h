@@ -1,5 +1,5 @@
-// ONNX forms of the ops: what each op becomes in an ONNX graph, and pieces that several forms
-// share.
+// ONNX forms of the ops: the nodes of an ONNX graph that compute an op, and helpers that several
+// forms share.
 //
 // A form is defined in ops/OP/onnx.cc. Pure functions but for the builder; thread-safe as it is.
 #pragma once

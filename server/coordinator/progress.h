@@ -1,5 +1,4 @@
-// Progress of a job: how far the training is, how fast it goes, and the figures that are reported
-// of it.
+// Progress of a job: rounds and epochs done, training rate, and the reported figures.
 //
 // TrainingProgress is the whole. Its parts: EpochLedger has the sums behind the curves,
 // HeldEvaluations the evaluations that a later coordinator would not know of yet, TrainingRate the
@@ -35,9 +34,10 @@ namespace kumo {
 
 // Training rate: samples per second, from the ends of rounds.
 //
-// Rounds of one kind take the same time per sample: those of the warm-up, and those after it. A
-// rate is of one kind only: it is forgotten when another kind begins. Rounds are weighted by their
-// age, with a time constant of a minute; a round that is late lowers the rate while it lasts.
+// Rounds of the warm-up are one kind, and rounds after it another; rounds of one kind take the same
+// time per sample. A rate is of one kind only: it is forgotten when another kind begins. Rounds are
+// weighted by their age, with a time constant of a minute; a round that is late lowers the rate
+// while it lasts.
 //
 // Owned by TrainingProgress; one thread.
 class TrainingRate {

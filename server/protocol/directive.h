@@ -17,7 +17,8 @@ struct Generation {
   // 0: server 0 has not welcomed this server yet.
   uint32_t number = 0;
   // The generation in which the job began or last went back to a checkpoint. Generations between
-  // `since` and `number` lost nothing: what a server lost was kept twice, and the others went on.
+  // `since` and `number` lost nothing: the lost state had a second copy, and the other servers went
+  // on.
   uint32_t since = 0;
   // The version that the job began with in `since`: 0, or the version of checkpoint `restore`.
   int64_t start_version = 0;

@@ -1,5 +1,5 @@
-// Model task: what kumo-worker does with a trained network instead of training one (options
-// --export, --predict, --detect and --generate), or makes one of an ONNX model (--import).
+// Model task: use of a trained network by kumo-worker instead of training (options --export,
+// --predict, --detect and --generate), or conversion of an ONNX model (--import).
 //
 // Filled by a CommandLine; used once.
 #pragma once

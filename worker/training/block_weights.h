@@ -1,5 +1,5 @@
-// Block weights: a worker's weights around the steps of a block: those that it has pulled, those
-// that a block begins from, its contribution, and what its partition carries to the next one.
+// Block weights: a worker's weights around the steps of a block: the pulled weights, the start of
+// the block, its contribution, and the arrays that its partition carries to the next block.
 //
 // Vectors of the layout in a device's memory: the base weights, the weights that steps move, the
 // evaluated ones (if the update rule or the pull codec keeps them apart), and the carried arrays of

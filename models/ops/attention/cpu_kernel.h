@@ -1,4 +1,10 @@
-// Kernels of the CPU's attention.
+// Attention kernels for CPUs: products of matrices and softmax over positions.
+//
+// Layout: an element of a matrix is a row of 16 floats, one for each of 16 pairs of a head and a
+// sample ("lanes"); cpu.cc packs the operands into such rows. So a vector never mixes pairs.
+// cpu_kernel.cc has the formulas and the tiles.
+//
+// Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +13,8 @@
 
 namespace kumo {
 
-// A product of matrices for each of 16 heads of samples: c[i][j] = scale sum_k a[i][k] b[j][k],
-// whose numbers are 16 floats each.
+// A product of matrices for each of 16 lanes: c[i][j] = scale sum_k a[i][k] b[j][k], where each
+// element is 16 floats.
 struct LaneProduct {
   int64_t rows;
   int64_t columns;

@@ -1,4 +1,7 @@
-// Kernels of the CPU's plain convolution.
+// Plain convolution kernels for CPUs: register tiles of sums over source channels and taps. The
+// structs have the formulas and the layout.
+//
+// Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>

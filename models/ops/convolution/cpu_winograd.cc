@@ -1,4 +1,16 @@
-// Convolution by Winograd's minimal filtering, if it takes fewer operations.
+// Convolution by Winograd's minimal filtering F(4x4, 3x3): y = A' [(G w G') . (B' x B)] A for each
+// tile of 4x4 results, which takes 36 products for each pair of channels instead of 144.
+//
+// This file has the op and the choice of the algorithm (PaysByWinograd). cpu_winograd_passes.h has
+// the layout of tiles, columns and frequencies; cpu_winograd_kernel.cc has the matrices A, B and G.
+//
+// - The gradient of the input is a convolution of grad_output with the kernel turned by 180 degrees
+//   and inputs and outputs swapped, with padding 2 - pad: the same pass with other strides of the
+//   weights.
+// - The gradient of the weights is G' [(B' x B) . (A dy A')] G, summed over tiles and samples
+//   (WinogradWeightGradient).
+// - A window of zeros has the bias as its result, exactly as a plain sum has it. Minimal filtering
+//   would leave a rounding error there, so ZeroWindows sets these results.
 #include <algorithm>
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,7 @@
-// Kernels of the CPU's convolution by Winograd's minimal filtering.
+// Kernels of Winograd's minimal filtering for CPUs. cpu_winograd_kernel.cc has the matrices,
+// cpu_winograd_passes.h the layout.
+//
+// Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>

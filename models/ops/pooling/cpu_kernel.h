@@ -1,4 +1,6 @@
-// Kernels of the CPU's pooling.
+// Pooling kernels for CPUs. cpu_kernel.cc has the formulas and the layout.
+//
+// Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>

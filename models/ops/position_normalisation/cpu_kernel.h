@@ -1,4 +1,7 @@
-// Kernels of the CPU's layer normalisation of positions.
+// Layer-normalisation kernels for CPUs, over the channels of a position. cpu_kernel.cc has the
+// formulas and the layout.
+//
+// Pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>
