@@ -1,4 +1,7 @@
 // Opening of a job's two datasets, as the [data] section of its experiment specifies.
+//
+// Functions; thread-safe. Datasets is a value of its owner; its datasets and transforms are
+// immutable.
 #pragma once
 
 #include <memory>

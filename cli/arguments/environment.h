@@ -1,5 +1,7 @@
 // Environment of a command: folders, environment variables and terminal widths that main collected,
 // output to the terminal, and arguments that several commands share.
+//
+// A CliEnvironment is made by main and constant afterwards; arguments belong to one command.
 #pragma once
 
 #include <functional>

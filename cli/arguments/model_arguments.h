@@ -1,5 +1,7 @@
 // Model arguments: the trained network that a user names, for `kumo evaluate`, `export`,
 // `predict` and `detect`.
+//
+// Owned by a command, filled by its CommandLine; one thread.
 #pragma once
 
 #include <string>

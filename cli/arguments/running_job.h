@@ -1,5 +1,7 @@
 // Running job: finds server 0 of the job that a user names by its address, experiment or output
 // folder, and talks to it.
+//
+// Owned by a command, used by its main thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 // Job arguments: the options that `kumo launch` and `kumo check` share, and the planned job. Both
 // use the same plan, so that what is checked is what is started.
+//
+// Owned by a command, filled by its CommandLine; one thread.
 #pragma once
 
 #include <string>

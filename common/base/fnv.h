@@ -1,5 +1,7 @@
 // FNV-1a hash, 64 bits (Fowler, Noll, Vo): short fingerprints of settings and names. Not resistant
 // to chosen collisions.
+//
+// A value; not synchronised.
 #pragma once
 
 #include <cstdint>

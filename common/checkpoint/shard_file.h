@@ -42,6 +42,8 @@
 // Every byte is covered by a CRC. Records of one (kind, partition, slot) do not overlap. Records
 // identify their contents and position, so any number of servers can load what another number
 // wrote.
+//
+// A writer or a reader belongs to the thread that opened it.
 #pragma once
 
 #include <cstdint>

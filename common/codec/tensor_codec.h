@@ -1,6 +1,8 @@
 // Codec of a chunk that sends some of its numbers, coded by statistics of the whole tensors that
 // they belong to (Codec::of_tensors). Encoding has two halves, the second one for all chunks of the
 // tensors together: contribution_encoder.h.
+//
+// Stateless and thread-safe, as each codec (codec.h). A Selection belongs to its caller.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,8 @@
 //
 // Levels are means of a tensor's numbers. A server has parts of tensors only, and codes pulls with
 // levels of each group instead.
+//
+// Immutable and thread-safe, as each codec (codec.h).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,7 @@
 // Codec topk: of each group of 4,096 numbers the k with the largest magnitude, their values through
 // another codec. Numbers that are not sent stay in the residual.
+//
+// Stateless and thread-safe, as each codec (codec.h).
 #pragma once
 
 #include <cstddef>

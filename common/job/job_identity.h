@@ -1,5 +1,7 @@
 // Job identity: settings, network and data that all processes of a job agree on, and the comparison
 // that a server makes at hello.
+//
+// Values and pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,8 @@
 //
 // A group starts at a multiple of 16 floats (64 bytes), so every backend can use aligned loads; the
 // few floats between two groups belong to no tensor and stay zero.
+//
+// Immutable after Make; thread-safe.
 #pragma once
 
 #include <array>

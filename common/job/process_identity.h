@@ -1,4 +1,6 @@
 // Process identity: distinguishes a process from earlier ones with the same name or role.
+//
+// A value.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,8 @@
 //
 // Sections that say "(result)" are part of the experiment hash: processes that differ in one of
 // their settings refuse each other. The others may differ from run to run.
+//
+// Values, not synchronised: threads that share an Experiment only read it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 // Owners of the ZeroMQ C API's handles. The C API is used instead of cppzmq because it reports
 // errors by return codes, so no exception can leave the transport.
+//
+// A context is thread-safe; a socket is used by one thread at a time.
 #pragma once
 
 #include <cerrno>

@@ -1,4 +1,6 @@
 // Contact sheet: an image of training samples, as the network sees them, for visual inspection.
+//
+// A value and a function; thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // Lines of a CTF file (readers/all.h) and their streams, apart from the samples that they make.
+//
+// CtfLines is owned and used by one thread; the rest are values and pure functions.
 #pragma once
 
 #include <cstddef>

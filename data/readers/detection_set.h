@@ -22,6 +22,8 @@
 // annotation programs show it. Sizes are read in the images' headers when the set is opened, and
 // annotated sizes are only compared with them. A missing image, or one with damaged annotations, is
 // a damaged image.
+//
+// Values and functions; thread-safe. The opened dataset is thread-safe, too (samples/dataset.h).
 #pragma once
 
 #include <cstdint>

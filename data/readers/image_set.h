@@ -1,4 +1,6 @@
 // Image set: labelled image files, the common part of the image readers.
+//
+// Values and functions; thread-safe. The opened dataset is thread-safe, too (samples/dataset.h).
 #pragma once
 
 #include <cstdint>

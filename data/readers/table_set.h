@@ -3,6 +3,8 @@
 //
 // A sample has a field for each column, in this order: pictures and masks (bytes), classes (int32)
 // and numbers (float32). Masks have the size of the sample's first picture, and move with it.
+//
+// Values and functions; thread-safe. The opened dataset is thread-safe, too (samples/dataset.h).
 #pragma once
 
 #include <cstdint>

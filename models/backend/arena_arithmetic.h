@@ -1,5 +1,7 @@
 // Arithmetic of a device on whole arenas of float32 numbers: sums, gradient clipping and optimiser
 // steps.
+//
+// A part of Backend. Not thread-safe: one caller at a time (gradient_codec.h has the exception).
 #pragma once
 
 #include <cstdint>

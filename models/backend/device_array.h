@@ -1,4 +1,6 @@
 // Arrays in a device's memory, and the interface that allocates them.
+//
+// An array has one owner. Not thread-safe: one caller at a time, as for the backend.
 #pragma once
 
 #include <cstddef>

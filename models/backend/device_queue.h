@@ -3,6 +3,8 @@
 // Work is queued and done in order. The next call may use data that a call writes to the device;
 // the host knows the data after Read or Wait. A device that has failed does nothing any more; Read
 // and Wait return the failure. Arrays of the device's memory are DeviceArray.
+//
+// A part of Backend. Not thread-safe: one caller at a time (gradient_codec.h has the exception).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,6 @@
 // Codec of gradients: between a device's arenas and packed bytes in the host's memory.
+//
+// A part of Backend. Not thread-safe: one caller at a time, or two if codes_beside_steps().
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,7 @@
 // Input loader: the fields of a minibatch into a device's arrays. Bytes and numbers become
 // activations in the device's layout; integers and targets stay as they are.
+//
+// Owned by a Net. Not thread-safe: one caller at a time, as for the backend.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 // Arithmetic of a device on matrices of float32 numbers, of which an optimiser's step of a matrix
 // is made. Matrices are dense, row by row. Results are the same bits each time.
+//
+// A part of Backend. Not thread-safe: one caller at a time.
 #pragma once
 
 #include <cstdint>

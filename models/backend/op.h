@@ -3,6 +3,9 @@
 // Activations and their gradients are void*, because number type and layout are the device's own
 // (the CPU: samples in the vector lanes, see cpu/layout.h; a GPU: 16 bits, channels last, if
 // network.precision says so). Only the backend reads them.
+//
+// An Execution owns the ops and losses of its graph. Not thread-safe: one caller at a time, as for
+// the backend (backend.h).
 #pragma once
 
 #include <cstdint>

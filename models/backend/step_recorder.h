@@ -1,4 +1,6 @@
 // Recorder of training steps: the parameters of a step, and the repetition of the same work.
+//
+// A part of Backend. Not thread-safe: one caller at a time.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,6 @@
 // Effects: the consequences for the whole job that one part of the coordinator returns to it.
+//
+// A value, owned by the call that returns it.
 #pragma once
 
 #include <string>

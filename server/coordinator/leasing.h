@@ -12,6 +12,8 @@
 //   which leases there are; until then there are no orders.
 //
 // Orders are repeated whole in each reply, so a lost message changes nothing.
+//
+// State machines without I/O, owned by the Coordinator; one thread.
 #pragma once
 
 #include <cstdint>

@@ -15,6 +15,9 @@
 //   for, since its weights may still be there.
 // - A coordinator that was itself stalled, or that hears no process at all, suspends failure
 //   detection: the fault may be its own.
+//
+// State machines without I/O. The Coordinator owns the tracker, with its table, and the two checks;
+// one thread.
 #pragma once
 
 #include <cstdint>

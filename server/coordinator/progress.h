@@ -10,6 +10,8 @@
 // - Sums of partitions are added in partition order, so figures do not depend on arrival.
 // - An epoch is reported once, when all partitions have evaluated the version that it ended with.
 //   Evaluations come in any order, also after later rounds.
+//
+// State machines without I/O, owned by the Coordinator; one thread.
 #pragma once
 
 #include <cstdint>

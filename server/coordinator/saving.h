@@ -19,6 +19,8 @@
 //   after a pause, whatever the settings say. Only the version that the job ends with is ordered
 //   again, until it is saved or a limit is over.
 // - Files count by attempt: a repeated order writes over the files of an earlier one.
+//
+// State machines without I/O, owned by the Coordinator; one thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // Text generation with a language model's checkpoint (`kumo predict --prompt` and `--prompts`).
+//
+// A function that blocks until all texts are done; it calls GeneratedTexts on the caller's thread.
 #pragma once
 
 #include <string>

@@ -1,4 +1,6 @@
 // Input images: the images that a user names for a trained network, as files, folders and archives.
+//
+// Immutable after Find; thread-safe, except for the caller's `see`.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Model task: use of a trained network by kumo-worker instead of training (options --export,
 // --predict, --detect and --generate), or conversion of an ONNX model (--import).
 //
-// Filled by a CommandLine; used once.
+// Owned by main, filled by a CommandLine, used once; one thread.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,7 @@
 // Stored model: the weights of a checkpoint with their network and the preparation of its inputs,
 // ready to be evaluated, exported or run.
+//
+// Values and functions, except RunningModel, which is not thread-safe.
 #pragma once
 
 #include <cstddef>

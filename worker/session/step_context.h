@@ -1,6 +1,8 @@
 // Step context: the time of one call into a worker's session, the actions that the call returns,
 // and the table of open requests. It is passed down the call, so that no part keeps a time or a
 // list of actions between calls.
+//
+// Owned by the call; one thread.
 #pragma once
 
 #include <utility>

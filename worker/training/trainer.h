@@ -6,7 +6,7 @@
 // gradients if minibatches are computed in parts. The steps of a block are queued on the device;
 // the host waits only for the end of the block.
 //
-// Threads: TrainingEngine.
+// Owned by its maker. Threads: as TrainingEngine has them (training_engine.h).
 #pragma once
 
 #include <atomic>

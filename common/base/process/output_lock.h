@@ -1,6 +1,8 @@
 // Output lock: ensures one job per output directory. Server 0 holds the lock until its process
 // ends, however it ends. The lock file contains a token, by which other processes recognise a
 // shared directory, and server 0's address, which `kumo status DIR` reads.
+//
+// A lock has one owner; the static functions are thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 // Owner of an object that CUDA, cuDNN or cuBLAS creates and destroys: streams, events, graphs,
 // library handles, descriptors. Moved, not copied.
+//
+// Not thread-safe; the owner synchronises.
 #pragma once
 
 #include <utility>

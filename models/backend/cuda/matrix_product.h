@@ -1,4 +1,6 @@
 // Matrix products by cuBLASLt, with a bias in the epilogue: planned once for a shape, then queued.
+//
+// Owned by an op or by the backend; not thread-safe.
 #pragma once
 
 #include <cstddef>

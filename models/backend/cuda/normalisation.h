@@ -1,4 +1,6 @@
 // Base class of the CUDA ops that normalise by mean and deviation, with scale and shift.
+//
+// Owned by an Execution, as each op; not thread-safe.
 #pragma once
 
 #include <cstdint>

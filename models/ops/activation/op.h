@@ -1,5 +1,7 @@
 // Activation op of either backend. Most functions have a derivative in terms of their value, and so
 // work in place; GELU and SiLU need their input.
+//
+// Owned by an Execution, as each op; not thread-safe.
 #pragma once
 
 #include <cstdint>

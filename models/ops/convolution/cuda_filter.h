@@ -4,6 +4,8 @@
 // for each minibatch, and writes such a gradient. In float32 cuDNN reads a copy too if the filter
 // is not aligned to 16 bytes: its kernels may need that alignment, and a flat vector does not
 // promise it.
+//
+// Owned by an op, used by its caller; not thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,8 @@
 //
 // The filter is outputs x channels of a group x kernel, or, with 16-bit activations, outputs x
 // kernel x channels of a group in their number type.
+//
+// Owned by an op, used by its caller; not thread-safe.
 #pragma once
 
 #include <optional>

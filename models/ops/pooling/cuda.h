@@ -1,5 +1,7 @@
 // Max and average pooling by cuDNN, for pooling ops and for convolutions that pool their output.
 // Not in ceil mode.
+//
+// Owned by an op, used by its caller; not thread-safe.
 #pragma once
 
 #include <map>
