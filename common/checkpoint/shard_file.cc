@@ -1,3 +1,17 @@
+// Format: shard_file.h. Checksums cover each byte, at four levels:
+//
+//   header, record header, footer   a masked CRC at the end of each block, checked when it is read
+//   numbers of a record             a CRC in the record's header, checked by ReadNumbers
+//   all headers, in order           a CRC in the footer: records cannot be lost or exchanged
+//   the whole file                  a CRC in the manifest (SavedShardFile); VerifyFile compares it
+//
+// Writing. Records are appended one after the other through an AtomicFile: a crash leaves a
+// temporary file, never a part under the file's name.
+//
+// Reading. Open reads the headers only, jumps over the numbers, and checks all positions and
+// lengths against the file's length, so no number in a file makes memory grow. ReadNumbers reads a
+// record whole, piece by piece, even if a part is wanted: the CRC is of all its numbers. Ranges of
+// one (kind, partition, slot) must not overlap: a number with two values would depend on the order.
 #include "common/checkpoint/shard_file.h"
 
 #include <algorithm>

@@ -21,9 +21,9 @@
 //     68  u32      masked CRC of bytes 0..67
 //   record = 48 bytes, then the numbers:
 //      0  char[4]  "KREC"
-//      4  u32      kind: 1 start weights, 2 weights, 3 rule slot, 4 partition state
+//      4  u32      kind: StateKind (snapshot.h), 1 to 6
 //      8  u32      partition (kind 4; else 0)
-//     12  u32      slot (kinds 3 and 4; else 0)
+//     12  u32      slot (kinds 3, 4 and 6; else 0)
 //     16  u32      codec of the numbers, 1 (float32)
 //     20  u32      0
 //     24  i64      position of the first number in the flat vector

@@ -1,3 +1,23 @@
+// Code of a group of 4,096 numbers, of which the k = 64 largest |u| are sent (u = x plus the
+// residual):
+//
+//   64 bytes   positions, ascending: the low 6 bits of position j in byte j, the high bits in
+//              unary in the upper 2 bits of the bytes (topk2bit_formula.h)
+//   16 bytes   codes, 2 bits each
+//   levels     4 float32: in front of each group, or, for a codec of tensors, behind all groups,
+//              for each tensor's piece of the chunk
+//
+// The last group may be shorter: k = ceil(count / 64).
+//
+// Levels of the sent numbers v of one tensor (or of one group), in three passes: the mean m; the
+// step 6 sigma / 4 from the sum of (v - m)^2; the codes clamp(round((v - m) / step + 2), 0, 3) with
+// the mean of each code's numbers as its level. A tensor may lie in several chunks, so Quantise
+// makes each pass over all chunks before the next pass. Sums are in double, run by run, in the
+// order of the flat vector: the same bits everywhere.
+//
+// The residual becomes u for numbers that are not sent, and v - level for numbers that are.
+//
+// Decoding takes any bytes: Check refuses positions that do not ascend, and readers skip them.
 #include "common/codec/topk2bit_codec.h"
 
 #include <algorithm>

@@ -1,3 +1,18 @@
+// A job has at most four stretches of equal rounds: whole epochs of gradient rounds (all of them in
+// gradient mode), the front of an epoch in which the warm-up ends, the rest of that epoch in
+// blocks, and whole epochs in blocks. Round(r) finds the stretch and divides:
+//
+//   repeat = (r - first_round) / rounds_per_repeat    the epoch in the stretch
+//   within = (r - first_round) % rounds_per_repeat    the round in the epoch
+//   samples = [begin + within * samples_per_round, ...), cut at the stretch's end
+//
+// So a plan takes no memory per round, and each process computes any round in constant time.
+//
+// Slices. EvenSlice cuts n samples into parts of n / parts or n / parts + 1; the longer ones come
+// first. Slices are contiguous and cover the range, so each sample is in exactly one.
+//
+// Limits. 2^40 samples and 10^6 epochs keep all products below 2^63; the settings may come from a
+// peer, so Make checks them first.
 #include "common/job/job_plan.h"
 
 #include <algorithm>

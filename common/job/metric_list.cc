@@ -1,3 +1,17 @@
+// A figure is a function of sums over samples, so that partial sums of workers, rounds and epochs
+// can be added in any grouping, and the figure is computed only for display.
+//
+// Sums are numbered from 0 without gaps; a metric names the first of its sums. A mean over C
+// classes has two runs of C sums, the numerators and the divisors. Two metrics may share a sum:
+// loss and perplexity have one.
+//
+// - A mean average precision is no function of such sums. Counts of detections are added instead;
+//   Settle computes the precision when all parts are there, and stores it as precision * samples,
+//   so that FigureOf divides all metrics alike. Before, the sum is NaN: unknown (Unsettle).
+// - The sums come from peers. Check bounds them, and takes the number of samples from the job's
+//   plan: a worker must not choose the weight of its own sums.
+// - Lists come from messages and manifests. Make refuses what a display or FigureOf could not
+//   handle.
 #include "common/job/metric_list.h"
 
 #include <algorithm>

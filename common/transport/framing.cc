@@ -1,3 +1,18 @@
+// Decoding treats the frames as hostile: any process that reaches the port can send them. The order
+// of the checks is the defence:
+//
+//   1. number of frames, length of the header frame
+//   2. CheckFieldLimits: scans the encoded header without allocating, and counts elements of lists
+//      and bytes of texts against kLimits
+//   3. the protobuf parser, whose memory is now bounded (and whose log is silent: it would write a
+//      line for each invalid string)
+//   4. type, protocol version and job, except for introductions
+//   5. the announced length of the payload, its true length, and its CRC32C
+//
+// The scan follows rules that are built once from the descriptors (Rules), so a new field cannot be
+// forgotten: without a row in kLimits a small limit applies, and a test demands the row. A singular
+// message that occurs twice is refused, since protobuf would merge the lists of both. Unknown
+// fields are skipped: the parser keeps them as bytes, whose length the header's limit bounds.
 #include "common/transport/framing.h"
 
 #include <climits>

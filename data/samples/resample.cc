@@ -1,3 +1,16 @@
+// Separable filter: each result pixel is sum_y down[y] sum_x across[x] pixel(y, x). The horizontal
+// pass runs first, over the rows that the vertical pass needs, and its result is kept in bytes.
+//
+// All arithmetic is on integers, so that every machine gives the same bits. Coordinates are in
+// units of 1 / (2 out) of a source pixel: centres of result and source pixels are integers there
+// (FindTaps). The weights of a result pixel have 16 fraction bits and sum to exactly 2^16: each
+// weight is the difference of two rounded prefix sums, so a plane of one level stays at that level.
+//
+// A filter for a smaller result is as much wider (its unit is the coarser pixel): it is a low-pass
+// filter, too.
+//
+// The rectangle may reach beyond the image. Only result pixels whose taps touch the image are
+// computed (Touch); the others have the level outside, exactly, as weights sum to one.
 #include "data/samples/resample.h"
 
 #include <algorithm>

@@ -1,3 +1,18 @@
+// Pictures move late, boxes at once. A transform's map may depend on the boxes, so MoveLists
+// applies each map to the lists when it is known. Pixels wait (PendingMoves): consecutive maps are
+// composed into one, and each picture is read once. A crop, a flip and a scaling are then one pass.
+//
+// Composed merges two maps only if the bits are those of both, one after the other: the first must
+// not scale, the second must stay inside the first's picture, and a mirrored picture is not scaled
+// (a mirror and a resampling do not commute in the last bit). A second map that only mirrors always
+// fits. Otherwise the first map is carried out.
+//
+//   box:      x' = (x - left) * width' / width, in double, clipped to the picture; mirrored:
+//             x'' = width' - x', and left and right change places
+//   picture:  resampled (resample.h), or copied row by row if the size stays
+//   mask:     the nearest pixel; kIgnoredClass outside, since a mean of two classes is no class
+//
+// An object is dropped if the centre of its box lies outside the rectangle.
 #include "data/transforms/geometry.h"
 
 #include <algorithm>

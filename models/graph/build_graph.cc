@@ -1,3 +1,18 @@
+// The builder makes one pass over the layers, in the order of the file. A layer may read only
+// inputs and layers before it, so the nodes are in topological order and the graph has no cycle.
+// outputs_ maps each name to the number of its value; a loss has none.
+//
+// Each layer is planned at once (LayerKind::plan): the shapes of its inputs give the shape of its
+// output and its tensors. So each error names the layer at which it appears, and layers behind it
+// are not looked at. Tensors get numbers in the order of their layers; a layer with tensors_of has
+// the numbers of the layer that it shares tensors with.
+//
+// A second pass (CheckUse) finds parts without an effect, which one pass cannot see: an output that
+// no layer reads, and tensors that no loss trains. FindTrained walks the nodes backwards from the
+// losses that have a weight.
+//
+// Invariants of the result: values of the inputs come first; the last layer is a loss; targets of
+// one field are equal in all losses that read it.
 #include "models/graph/build_graph.h"
 
 #include <algorithm>

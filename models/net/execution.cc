@@ -1,3 +1,20 @@
+// Make resolves all decisions once, so that a step is a walk over a list of ops with arrays:
+//
+//   rewrite the graph -> make the ops -> plan instructions and places (step_plan.h) -> allocate one
+//   piece of memory -> steps with pointers -> additions for shared tensors -> stages
+//
+// Addresses do not change afterwards: a device may record a step and repeat it.
+//
+// Shared tensors. A tensor of several nodes gets its gradient from each of them. The first one on
+// the way back writes it; each further node computes into an array of its own, which is added
+// (Addition). The order is the graph's, so the bits are, too.
+//
+// Stages. A tensor's gradient is complete when the first node in the order of the graph that uses
+// it has gone backward. on_stage then tells the caller, who can code and send it while the rest of
+// the backward pass is computed.
+//
+// Inputs are arrays of their own, outside the shared piece of memory: the loader fills them before
+// the step begins.
 #include "models/net/execution.h"
 
 #include <algorithm>

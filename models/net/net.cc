@@ -1,3 +1,18 @@
+// A net joins three things: the fields of the samples (Connect), the graph's ops (Execution), and
+// the caller's vectors of weights and gradients (Bind).
+//
+// Fields. takes() lists the inputs, then the targets. Connect looks each one up by its name among
+// the samples' fields and notes its place; other fields are passed over. The fields of a minibatch
+// come in three forms: bytes of pictures (converted on the device by a PixelFormula, or on the host
+// if they are a target), bytes of masks (widened to int32), and int32 or float32 as they are.
+//
+// Checks come before effects. Load checks the whole minibatch (lengths, ranges of integers,
+// probabilities) before it queues the first copy: an index out of range would read foreign memory
+// in an embedding or a loss. A failed Load leaves the loaded minibatch as it was.
+//
+// Nothing waits for a step. Losses are added to sums_ on the device in double; TakeSums reads and
+// clears them. A later Connect keeps arrays that are large enough, since a device may have recorded
+// their addresses (MakeTargets).
 #include "models/net/net.h"
 
 #include <algorithm>

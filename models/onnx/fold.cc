@@ -1,3 +1,17 @@
+// Exporters write the arithmetic of shapes as nodes of the graph: a Reshape to (batch, -1) becomes
+// Shape, Gather, Unsqueeze, Concat and Reshape. Kumo has no layers for these nodes. FoldConstants
+// computes each of them while the file is read, so that only the Reshape with a constant shape is
+// left. Masks of attention are computed likewise (Range, Less, Where, Expand, Trilu).
+//
+// - The size of the batch is not known. kBatchExtent stands for it in a shape. Arithmetic passes it
+//   on only if the other operand is neutral (x * 1, x + 0), otherwise the result is kUnknownExtent.
+// - Ops that move elements (Transpose, Slice, Expand, broadcasting) are strided views: one list of
+//   places, then one copy.
+// - Integers are computed without overflow (it gives kUnknownExtent), floats in double and rounded
+//   once.
+// - A file may be hostile: sizes are checked against kMostComputed before memory is taken, and
+//   ImportGraph::Count limits the sum over all nodes. Operands that do not fit give no result; the
+//   node is then a gap of the import, not an error of its own.
 #include "models/onnx/fold.h"
 
 #include <algorithm>

@@ -1,3 +1,22 @@
+// Nodes are read once, in the order of the file, which ONNX requires to be topological. Interpret
+// takes the first rule that fits:
+//
+//   1. an op of another domain, or an operand of unknown shape: a gap
+//   2. only constants: FoldConstants
+//   3. Shape, Identity, Cast: no layer, a constant or the same view
+//   4. a linear function of an input: a formula (FormulaOf)
+//   5. the op's readers (ops/OP/onnx.cc): a layer, perhaps for several nodes before this one
+//   6. an elementwise op: kept, so that a later reader can recognise the whole (GELU is six nodes)
+//   7. everything else: a gap
+//
+// A gap is no error yet: the graph keeps the op, and only MakeNetwork reports it, if an output
+// depends on it. So all gaps are named at once, with advice.
+//
+// The softmax at an output's end is left to the loss, which computes softmax and cross-entropy
+// together.
+//
+// Memory: a file may name one part of its bytes in many tensors, or compute large constants from
+// small ones. Allow adds a multiple of the elements that the file really has; Count takes from it.
 #include "models/onnx/from_onnx.h"
 
 #include <algorithm>

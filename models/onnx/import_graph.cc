@@ -1,3 +1,20 @@
+// Views. An operand is a node and a strided view of its output: element (i0, i1, ...) of the
+// operand lies at offset + sum i_k stride_k. Transpose, Slice, Unsqueeze and Reshape of the file
+// change the view, and no layer appears. Layers appear only if a reader asks for elements in order:
+//
+//   InOrder        the node itself if the view is in order, perhaps reshaped; else Gathered
+//   Gathered       reshape to axes by falling stride, a slice for each axis that the view does not
+//                  cover, a permutation to the view's order, a reshape to its extents
+//   WithChannels   the same with one axis in front, since layers of Kumo have channels first
+//   LaidOutAs      the layout of another operand, for sums and products of two arrays
+//
+// Gathered fails if a stride does not divide the next larger one: no such layers exist then. Equal
+// views of one node share their layers (gathered_).
+//
+// Formulas. A linear function of an input (x * factor + term, as exporters write pixel
+// normalisation) is kept as numbers and composed: f2 (f1 x + t1) + t2. In the end it becomes the
+// a note that leaves it to data.mean and data.std, or a frozen batch normalisation
+// (MakeNormalisation).
 #include "models/onnx/import_graph.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Helpers of the readers. They recognise formulas that exporters write in several ways:
+//
+// - ProductOf looks through Mul, Div by a number and layers multiply, and gives number * factors.
+//   So x * 0.5 * (1 + erf(...)) is recognised in any order of its factors. The depth (6) and the
+//   number of factors (8) are limited: a hostile file may chain many products.
+// - Nearly compares numbers that exporters round in float32: sqrt(2) differs in the last digits.
+// - EpsilonField: a network file's field has 0 for the default, so a true 0 becomes 1e-30.
+// - SampleAxis and SampleDims take ONNX's axes, which count the batch, to a sample's axes.
 #include "models/onnx/readers.h"
 
 #include <algorithm>

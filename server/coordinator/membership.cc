@@ -1,3 +1,20 @@
+// What happens to a worker: it joins by a hello (Replace, then Join), stays a member as long as it
+// is heard, and ends in one of four ways:
+//
+//   it says goodbye                      OnBye
+//   its connection ends, no new one      Next: "its connection was closed", after 1 s
+//   silence for cluster.suspect_after_s  Next: "silent for ..."
+//   its name joins again                 Replace; the former process is refused from then on
+//
+// A worker that was given up and is heard again gets GONE, and joins anew. A silent server is only
+// marked: the job waits for it.
+//
+// Time. No message is awaited here: each call gets the time, and Next returns one event a call,
+// until there is none. So the coordinator applies the consequences of one loss before the next one
+// is considered.
+//
+// Texts and lists of reports are bounded (Bounded) before they are kept: they come from peers, and
+// go to the status page and into logs.
 #include "server/coordinator/membership.h"
 
 #include <algorithm>

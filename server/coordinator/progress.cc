@@ -1,3 +1,20 @@
+// Rate. samples / seconds with weights exp(-age / 60 s), over rounds of one kind; the time since
+// the last round counts as far as it exceeds the expected time, so a standstill lowers the rate at
+// once:
+//
+//   rate(now) = S / (T + max(0, now - last - expected))
+//   expected = samples of the last round * T / S
+//
+// Curves. AddRound adds each closed round's sums to the point and to the epoch; a point ends by the
+// samples, not by time, so curves of two runs have their points at the same places.
+//
+// Evaluations. Parts come from partitions in any order, also after later rounds. They are kept by
+// partition, and added in partition order when the last one is there: floating-point sums depend on
+// their order. The first report of a partition stays, so a repeated one changes nothing.
+//
+// Early stop. A score is better if it exceeds the best one by min_improvement. The job stops at a
+// later version than the evaluated one: the directive of the latter was made before its evaluation
+// (EarliestStop).
 #include "server/coordinator/progress.h"
 
 #include <algorithm>

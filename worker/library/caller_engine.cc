@@ -1,3 +1,21 @@
+// Two threads share one piece of work, by a rendezvous under mutex_:
+//
+//   compute thread: Ask       work_ = work, answer_ empty; waits for answer_ or cancelled_
+//   program: WaitForWork      returns a copy of work_ (again, if it is asked again)
+//   program: Get, Set, ...    allowed while work_ is there and answer_ is not (CheckWanted)
+//   program: Finish or Fail   sets answer_
+//   compute thread: Ask       takes answer_, resets work_
+//
+// While the compute thread waits in Ask, it touches no vector: so the program's calls, which hold
+// the mutex, are the only access to weights, gradients and states, except for the coding thread's
+// base weights, which they do not touch. Work without samples is answered at once, without the
+// program.
+//
+// Cancel ends the wait from any thread: Ask returns Aborted, and so do later calls of the program.
+// An error of the program (Fail) without work is kept in failure_ and ends the next work.
+//
+// A block in gradient rounds ends with clipping, as Trainer does it; in local steps the program's
+// optimiser has stepped the weights, and clipping is its own.
 #include "worker/library/caller_engine.h"
 
 #include <algorithm>

@@ -1,3 +1,20 @@
+// Life of a partition's block, with base weights s, end weights y, weights after the steps ahead z,
+// local share a (block_weights.h):
+//
+//   Begin       weights <- s; if the round goes on (GoOn): s - a s + way for chunks that took part
+//               in the round before, s + way for the others
+//   steps       move `weights`
+//   End         way <- weights, that is y. Without steps ahead, KeepWay follows at once, with z = y
+//   Code        codes the contribution from y (or from the gradients)
+//   KeepAhead   way <- z - (1 - a) y for chunks that took part, z - s for the others (KeepWay)
+//
+// With steps ahead the array `way` holds y until the contribution is coded, and the way afterwards:
+// a partition carries one vector for both. Statistics are not carried: KeepWay zeroes them.
+//
+// Adopt: a partition comes from another worker with its arrays, or without them if they were lost.
+// The optimiser's count of steps then starts anew (lost_before), and the next owner's copy is
+// rescaled to the count that the job prescribes (CopiesFor). A lost way of chunks that took part
+// becomes a s, so that GoOn begins at the base weights.
 #include "worker/training/block_weights.h"
 
 #include <cstddef>

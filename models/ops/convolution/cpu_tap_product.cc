@@ -1,3 +1,19 @@
+// result[r][p] = bias[r] + sum over source channels s and taps t of w[r][s][t] source[s][q(p) + t],
+// where each position is `lanes` floats, one for each sample.
+//
+// Layout. Weights are packed per block of result channels as [source channel][tap][channel of the
+// block]: the kernel loads the weights of a tap for all rows of its tile side by side.
+//
+// Tables instead of conditions. Positions of a result row with the same taps, in equal steps, form
+// a run (AddRuns): with padding a row has a run in the middle and one for each position at its
+// ends. For each run tap_source has the places of the taps in the source, and tap_weights their
+// places in the kernel. The inner loop has no test for borders.
+//
+// Order of the loops in RunRows: pieces of the source channels, rows, runs. A piece is as large as
+// fits the first-level cache (kChunkBytes), so neighbouring positions find their sources there;
+// from the second piece on the tile adds to the result. The order of the sum is fixed by the
+// shapes, so results do not depend on the number of threads: a thread computes whole blocks of
+// channels.
 #include "models/ops/convolution/cpu_tap_product.h"
 
 #include <algorithm>
