@@ -212,6 +212,21 @@ void MakeCtf(const fs::path& folder) {
   }
 }
 
+void MakeTables(const fs::path& folder) {
+  Corpus corpus(folder, "table");
+  const std::string numbers =
+      "x:numbers:a..c,label:class\n\xef\xbb\xbf"
+      "a,b,c,label\n";
+  const std::string rows = "1,-2.5e3,.5,0\r\n\n4,5,6,\"2\"\n";
+  const std::string named = "x:numbers:a*+b,kind:class:k\na1,b,a2,\"k\"\n0,1,2,cat\n3,4,5,1\n";
+  const std::string quoted = "n:numbers:n*\n\"n\n\"\"n\"\"\n\",text\n7,\"a, b\n\"\"c\"\"\"\n8,\n";
+  const std::string pictures = "left:picture:l,mask:mask,side:class:s\nl,mask,s\na.png,b.png,0\n";
+  const std::string unnamed = "\nimage,label\na.png,0\n";
+  for (const std::string& text : {numbers + rows, named, quoted, pictures, unnamed}) {
+    for (const char kind : {'\3', '\7', '\23', '\43'}) corpus.Add(kind + text);
+  }
+}
+
 void MakeImages(const fs::path& folder) {
   Corpus corpus(folder, "image");
   const std::vector<int64_t> colour = {3, 6, 5}, grey = {1, 6, 5};
@@ -310,6 +325,7 @@ int main(int argc, char** argv) {
   MakeOnnx(folder);
   MakeIdx(folder);
   MakeCtf(folder);
+  MakeTables(folder);
   MakeImages(folder);
   MakeDetection(folder);
   MakeTensorFiles(folder);
