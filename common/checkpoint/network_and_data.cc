@@ -1,5 +1,6 @@
 #include "common/checkpoint/network_and_data.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,6 +13,7 @@
 #include "common/checkpoint/relocation.h"
 #include "common/job/job_plan.h"
 #include "common/job/network_changes.h"
+#include "common/job/round_policy.h"
 
 namespace kumo {
 namespace {
@@ -39,6 +41,40 @@ Status CheckUnfrozen(const checkpoint::Manifest& manifest, const ParameterLayout
     return FailedPrecondition("checkpoint " + manifest.name() + ": " + now.tensors()[i].name +
                               " was not trained: " + why +
                               "; train on in another output.directory, with --from");
+  }
+  return OkStatus();
+}
+
+// Refuses other factors within an epoch if the ways of the partitions' own weights would not fit
+// them: a tensor that was frozen has no way, which counts as zero, but a way with sync.local_share
+// begins at a share of the weights; and the fragments are cut from groups of equal factors.
+Status CheckOwnWeights(const checkpoint::Manifest& manifest, const ParameterLayout& then,
+                       const JobSpec& spec, const Experiment& experiment) {
+  const ParameterLayout& now = spec.layout;
+  JobSpec spec_then = spec;
+  spec_then.train_samples = manifest.train_samples();
+  KUMO_ASSIGN_OR_RETURN(const JobPlan plan, PlanFor(experiment, spec_then));
+  if (manifest.version() == plan.rounds() || !plan.Round(manifest.version()).goes_on) {
+    return OkStatus();
+  }
+  const auto refuse = [&](const std::string& why) {
+    return FailedPrecondition("checkpoint " + manifest.name() + ": " + why +
+                              "; continue from the end of an epoch");
+  };
+  const bool same_groups =
+      std::ranges::equal(then.groups(), now.groups(), {}, &StepGroup::range, &StepGroup::range);
+  for (size_t i = 0; i < now.tensors().size(); ++i) {
+    const auto tensor = static_cast<int>(i);
+    if (plan.settings().fragments > 1 &&
+        (!same_groups || !(then.tensor(tensor) == now.tensor(tensor)))) {
+      return refuse("with other factors of layers the fragments are cut at other places");
+    }
+    if (RoundPolicy(experiment).local_share() > 0 && !then.tensors()[i].trained() &&
+        now.tensors()[i].trained()) {
+      return refuse(now.tensors()[i].name +
+                    " was not trained: within an epoch the partitions have no weights of their "
+                    "own of it (sync.local_share)");
+    }
   }
   return OkStatus();
 }
@@ -141,6 +177,7 @@ Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSp
     }
     if (now.checkpoint.continues) {
       KUMO_RETURN_IF_ERROR(CheckUnfrozen(manifest, then, spec.layout, now));
+      KUMO_RETURN_IF_ERROR(CheckOwnWeights(manifest, then, spec, now));
     }
   }
   if (manifest.train_samples() == 0) return OkStatus();  // 0.1 did not say

@@ -21,8 +21,9 @@ namespace kumo {
 // FailedPrecondition names the first difference between a checkpoint and a worker: tensors; and,
 // unless the job continues (now.checkpoint.continues), a network of the same tensors, the size of
 // the data or their contents. A job that continues is refused if it trains weights that were frozen
-// with moments of their own. A job that continues is refused if the checkpoint's round has another
-// place in the epochs of the new data. now: the present settings, accepted by ContinuationOf.
+// with moments of their own; if, within an epoch, the ways of the partitions' own weights do not
+// fit the factors; and if the checkpoint's round has another place in the epochs of the new data.
+// now: the present settings, accepted by ContinuationOf.
 Status CheckSameNetworkAndData(const checkpoint::Manifest& manifest, const JobSpec& spec,
                                const Experiment& now);
 // The network's changes (NetworkChanges), and the data's changes: their sizes, and their contents

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -109,6 +110,55 @@ TEST(NetworkAndData, FrozenWeightsAreTrainedFromNowOnUnlessTheyNeedMoments) {
   manifest.set_fingerprint(frozen.fingerprint());
   EXPECT_THAT(CheckSameNetworkAndData(manifest, job.spec, now).message(),
               HasSubstr("a.weight was not trained"));
+}
+
+// A checkpoint within an epoch has the way of each partition's own weights. A tensor that was
+// frozen has none, and other groups of factors cut the fragments at other places.
+TEST(NetworkAndData, WithWeightsOfThePartitionsOwnLayersAreUnfrozenAtAnEpochsEnd) {
+  const auto with = [](float rate) {
+    auto tensors = test::SmallTensors();
+    tensors.insert(tensors.begin() + 1, {"b.weight", {8, 30}, Segment::kDecayed});
+    tensors[1].factors.rate = rate;
+    return ParameterLayout::Make(tensors).value();
+  };
+  const auto refusal = [](const Experiment& now, int64_t version, const ParameterLayout& before,
+                          const ParameterLayout& after) {
+    checkpoint::Manifest manifest = ManifestOf(now, version);
+    SetTensors(before, &manifest);
+    manifest.set_fingerprint(before.fingerprint());
+    JobSpec spec = test::SmallJob().spec;
+    spec.layout = after;
+    const Status status = CheckSameNetworkAndData(manifest, spec, now);
+    EXPECT_TRUE(status.ok() || status.code() == StatusCode::kFailedPrecondition);
+    return status.message();
+  };
+  const ParameterLayout trained = with(1), frozen = with(0), slow = with(0.1f), slower = with(.01f);
+  Experiment plain = Now(true);
+  EXPECT_EQ(refusal(plain, kWithin, frozen, trained), "");
+  Experiment overlapped = plain;
+  overlapped.sync.overlap = 1;
+  EXPECT_EQ(refusal(overlapped, kWithin, frozen, trained), "")
+      << "a way of zero begins at the base";
+
+  Experiment shared = plain;
+  shared.sync.local_share = 0.5;
+  EXPECT_THAT(refusal(shared, kWithin, frozen, trained),
+              AllOf(HasSubstr("b.weight was not trained"), HasSubstr("sync.local_share"),
+                    HasSubstr("continue from the end of an epoch")));
+  EXPECT_EQ(refusal(shared, kEpochsEnd, frozen, trained), "");
+  EXPECT_EQ(refusal(shared, kWithin, trained, frozen), "");
+  EXPECT_EQ(refusal(shared, kWithin, trained, slow), "");
+
+  Experiment pieces = plain;
+  pieces.sync.fragments = 2;
+  for (const auto& [before, after] :
+       {std::pair(&frozen, &trained), std::pair(&trained, &frozen), std::pair(&trained, &slow)}) {
+    EXPECT_THAT(refusal(pieces, kWithin, *before, *after),
+                AllOf(HasSubstr("fragments are cut at other places"),
+                      HasSubstr("continue from the end of an epoch")));
+    EXPECT_EQ(refusal(pieces, 7, *before, *after), "") << "7 rounds are an epoch";
+  }
+  EXPECT_EQ(refusal(pieces, kWithin, slow, slower), "") << "the same groups";
 }
 
 TEST(NetworkAndData, DataOfOtherContentsAreRefusedUnlessTheJobContinues) {
