@@ -330,9 +330,11 @@ void Coordinator::TickTraining(StepContext* context) {
         context);
   if (job_.phase != JobPhase::kTraining) return;
   const TimeUs limit = FromSeconds(job_.start.experiment.cluster.stall_timeout_s);
-  // Without a worker for some partition the open round cannot close.
-  const bool no_worker = job_.members().workers.empty() || job_.membership.alone() ||
-                         (job_.leasing.table().HasOrphans() && !job_.leasing.collects_claims());
+  // Without a worker for some partition the open round cannot close. A restarted server 0 waits for
+  // the workers' claims first, and for chunk 0.
+  const bool no_worker = !job_.leasing.collects_claims() &&
+                         (job_.members().workers.empty() || job_.membership.alone() ||
+                          job_.leasing.table().HasOrphans());
   if (const std::optional<Effects> effects = job_.ending.Tick(job_.version, job_.saving, now)) {
     Apply(*effects, context);
   } else if (job_.ending.stop().IsAheadOf(job_.version) && no_worker) {

@@ -14,7 +14,7 @@ JobState::JobState(CoordinatorStart of, std::optional<checkpoint::Manifest> rest
       leasing(start.experiment.sync.partitions, start.experiment.cluster),
       recovery(start.generation, start.experiment.cluster.KeepsVersionsTwice() && !start.finished,
                std::move(restored)),
-      start_gate(start.experiment.cluster, now),
+      start_gate(start.experiment.cluster, FromSeconds(start.experiment.checkpoint.grace_s), now),
       saving(start.experiment.checkpoint,
              recovery.restored() ? recovery.generation().start_version : -1, now),
       manifests(start.identity, start.experiment.checkpoint.HasPrivateDisks()),

@@ -89,11 +89,12 @@ std::string Recovery::WaitsFor() const {
 
 // --- Start gate.
 
-StartGate::StartGate(const Experiment::Cluster& cluster, TimeUs now)
+StartGate::StartGate(const Experiment::Cluster& cluster, TimeUs grace, TimeUs now)
     : workers_(std::max(cluster.workers, cluster.min_workers)),
       min_workers_(cluster.min_workers),
       join_timeout_(FromSeconds(cluster.join_timeout_s)),
       stall_timeout_(FromSeconds(cluster.stall_timeout_s)),
+      grace_(grace),
       since_(now),
       enough_at_(now) {}
 
@@ -105,6 +106,14 @@ std::string StartGate::WaitsFor(JobPhase phase, const Recovery& recovery,
   if (recovery.generation().choosing) return recovery.WaitsFor();
   const bool beginning = phase == JobPhase::kWaiting && !recovery.went_back();
   return membership.WaitsFor(now, knows_spec, beginning ? workers_ : min_workers_);
+}
+
+// In the first generation of an output folder no server has versions. Half of the grace period
+// remains for the checkpoint.
+bool StartGate::MayGoOn(const Recovery& recovery, TimeUs now) {
+  if (!recovery.undecided() || recovery.generation().number == 1) return false;
+  if (!stop_at_) stop_at_ = now;
+  return now - *stop_at_ <= grace_ / 2;
 }
 
 // enough_at_ moves on with every tick that finds enough workers, so the failure needs a whole limit
@@ -122,6 +131,7 @@ std::optional<Status> StartGate::Tick(const Recovery& recovery, const Membership
     LOG_IF(WARNING, late) << "training begins without " << missing;
     return OkStatus();
   }
+  if (stop && MayGoOn(recovery, now)) return std::nullopt;
   if (stop && beginning) return Unavailable("stopped before the training began");
   if (stop && !enough) {
     return Unavailable(

@@ -94,9 +94,14 @@ class Recovery {
 // When cluster.join_timeout_s has passed, the job begins with the present workers if they are
 // enough (cluster.min_workers). It fails when there have not been enough for that long without a
 // break: a worker that is silent for a moment at the limit does not end the job.
+//
+// A job that is told to stop fails here, unless this process may have taken the place of a server 0
+// that died (Recovery::undecided): the other servers may have rounds that no checkpoint has. Then
+// it waits for them, and the job stops when the next round is saved.
 class StartGate {
  public:
-  StartGate(const Experiment::Cluster& cluster, TimeUs now);
+  // grace: time limit from the order to stop to the exit.
+  StartGate(const Experiment::Cluster& cluster, TimeUs grace, TimeUs now);
 
   // The workers that a new job waits for.
   int workers() const { return workers_; }
@@ -112,12 +117,17 @@ class StartGate {
                              bool knows_spec, bool stop, TimeUs now);
 
  private:
+  // The job was told to stop: whether the other servers may still come with the job's versions.
+  bool MayGoOn(const Recovery& recovery, TimeUs now);
+
   int workers_;  // at the start
   int min_workers_;
   TimeUs join_timeout_;
   TimeUs stall_timeout_;
+  TimeUs grace_;
   TimeUs since_;
   TimeUs enough_at_;  // the last time with enough workers to train; since_ if there was none
+  std::optional<TimeUs> stop_at_;  // the time of the order to stop, if it has to wait
 };
 
 // Stop point: the version at which a job stops before its end, if it was told to, or with which it

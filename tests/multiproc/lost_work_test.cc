@@ -1,5 +1,6 @@
 // Work that must not be lost: earlier runs, weights from before a divergence, curves and
-// checkpoints of a disk that was full for a while. With real processes.
+// checkpoints of a disk that was full for a while, rounds since the last checkpoint. With real
+// processes.
 #include <signal.h>
 
 #include <cstdio>
@@ -216,6 +217,34 @@ TEST(EarlyStopping, EndsWithTheSameRoundWhoeverIsKilled) {
     const Ended again = Kumo(&job, "launch", {"--quiet", "--workers", "1"});
     EXPECT_EQ(again.code, 0) << again.output;
     EXPECT_EQ(job.FinalWeights(), weights);
+  }
+}
+
+// Server 1 is frozen until server 0, which was killed and is started again, is told to stop. There
+// is no checkpoint.
+TEST(Takeover, AServer0ThatIsStoppedWhileItComesBackSavesTheRoundsOfTheOthers) {
+  ClusterOfProcesses job("takeover");
+  SetSmallLenet(&job);
+  job.Set("job.epochs", "100");
+  job.Set("cluster.replicas", "2");
+  job.Set("checkpoint.every_minutes", "0");
+  job.StartAll(2, 2);
+  ASSERT_TRUE(job.SignalAtRound(9, "server-0", SIGKILL));
+  EXPECT_EQ(job.Wait("server-0").code, 128 + SIGKILL);
+  ASSERT_TRUE(Checkpoints(job.output()).empty());
+  job.Signal("server-1", SIGSTOP);
+  job.StartServer(0);
+  ASSERT_TRUE(job.WaitUntil([&] { return job.Status().phase() == "waiting"; }));
+  job.Signal("server-0", SIGTERM);
+  job.Signal("server-1", SIGCONT);
+  const Ended stopped = job.Wait("server-0");
+  EXPECT_EQ(stopped.code, 75);
+  EXPECT_THAT(stopped.output, HasSubstr("stopped after round"));
+  ASSERT_FALSE(Checkpoints(job.output()).empty());
+  EXPECT_GT(Checkpoints(job.output()).front(), CheckpointName(9));
+  for (const char* id : {"server-1", "worker-0", "worker-1"}) {
+    const Ended ended = job.Wait(id);
+    EXPECT_EQ(ended.code, 75) << id << ": " << ended.output;
   }
 }
 

@@ -1,7 +1,9 @@
 // Whole jobs in the simulation: the weights are the same whatever the network does and whichever
 // processes die. Each job here has one kind of fault; every_seed_test.cc runs many with all kinds.
 #include <cstdint>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/common/job/loss_and_accuracy.h"
@@ -291,6 +293,35 @@ TEST(Cluster, AServerThatDiesLosesNoRoundWhereVersionsAreKeptTwice) {
     }
     EXPECT_GE(died, seeds * 10 / 29);
   }
+}
+
+// It does not know yet that the others have the rounds since the last checkpoint: there is none.
+TEST(Cluster, AServer0ThatIsStoppedWhileItComesBackLosesNoRound) {
+  SimSettings settings = SmallJob();
+  settings.experiment.job.epochs = 20;
+  settings.servers = 3;
+  const SimResult reference = RunJob(settings);
+  settings.experiment.cluster.replicas = 2;
+  settings.server_0_dies_at = 400 * kMillisecond;
+  int stopped = 0;
+  for (TimeUs at = settings.server_0_dies_at; at < 4 * kSecond; at += 60 * kMillisecond) {
+    settings.stop_at = at;
+    Disk disk;
+    const SimResult first = RunJob(settings, &disk);
+    EXPECT_THAT(first.violations, testing::IsEmpty());
+    if (first.status.ok()) continue;  // it was not there, or the job was done
+    ++stopped;
+    EXPECT_THAT(first.status.message(), testing::StartsWith("stopped after round")) << at;
+    SimSettings next = settings;
+    next.stop_at = next.server_0_dies_at = -1;
+    const SimResult second = RunJob(next, &disk);
+    ExpectFinished(second);
+    std::vector<int64_t> rounds = first.rounds;
+    rounds.insert(rounds.end(), second.rounds.begin(), second.rounds.end());
+    EXPECT_EQ(rounds, reference.rounds) << at;
+    EXPECT_EQ(Bits(second.weights), Bits(reference.weights)) << at;
+  }
+  EXPECT_GT(stopped, 5);
 }
 
 // Nothing is lost, and the job does not go back.

@@ -457,5 +457,65 @@ TEST(Coordinator, WhatWasOnItsWayFromAWorkerThatDiedTooIsLost) {
   EXPECT_TRUE(job.fleet.choose);
 }
 
+// It does not know yet that the other servers have the job's versions, which no checkpoint has.
+Fleet Restarted() {
+  const Job job = TakenOver::ExactJob();
+  return Fleet(job, 2, ManifestAt(job, 1));
+}
+
+TEST(Coordinator, AServer0ThatIsStoppedWhileItComesBackSavesTheRoundsOfTheOthers) {
+  Fleet fleet = Restarted();
+  fleet.RequestStop();
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "waiting");
+  const ShardMap map(fleet.job.spec.layout, 2, fleet.job.experiment.cluster.chunk_kib * 1024);
+  fleet.coordinator->OnSpec(fleet.plan, map, fleet.job.spec);
+  wire::Hello server;
+  server.set_role(wire::Hello::SERVER);
+  server.set_server_index(1);
+  server.set_incarnation(1);
+  server.set_since(4);
+  server.set_holds_replica(true);
+  ASSERT_TRUE(fleet.Hello(ServerPeer(1), server).ok());
+  EXPECT_EQ(fleet.phase(), "training");
+  fleet.Tick();  // no worker has said hello yet, and chunk 0 is not back
+  EXPECT_EQ(fleet.phase(), "training");
+
+  Directive said;
+  said.state = std::make_shared<wire::CoordinatorState>();
+  StepContext context{fleet.now, {}};
+  fleet.coordinator->TakeOver(3, said, &context);
+  fleet.Take(std::move(context.actions));
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "training");
+  wire::Hello worker = TakenOver::Worker("b");
+  worker.set_since(4);
+  for (int p = 0; p < 3; ++p) {
+    auto* claim = worker.add_claims();
+    claim->set_partition(p);
+    claim->set_round(3);
+  }
+  ASSERT_TRUE(fleet.Hello("worker/b/1", worker).ok());
+  fleet.Tick();
+  EXPECT_EQ(fleet.phase(), "training");
+  const Directive directive = fleet.Reach(4);
+  EXPECT_TRUE(directive.stop);
+  EXPECT_TRUE(directive.save);
+}
+
+TEST(Coordinator, AStopOfAServer0ThatComesBackWaitsForTheOthersOnlyIfTheyMayHaveRounds) {
+  Fleet waits = Restarted();
+  waits.RequestStop();
+  waits.Wait(12);
+  EXPECT_EQ(waits.phase(), "waiting");
+  waits.Wait(2);
+  EXPECT_EQ(waits.phase(), "failed") << "half of checkpoint.grace_s has passed";
+
+  Fleet first(TakenOver::ExactJob(), 2);
+  first.RequestStop();
+  first.Tick();
+  EXPECT_EQ(first.phase(), "failed") << "the first process of this job";
+}
+
 }  // namespace
 }  // namespace kumo
