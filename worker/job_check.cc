@@ -1,5 +1,6 @@
 #include "worker/job_check.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -81,7 +82,8 @@ Result<JsonFields> PrintCheck(const Trainer& trainer, const Experiment& experime
       HumanBytes(static_cast<uint64_t>(bytes.push)).c_str(),
       WriteValue(last.full_precision ? CodecId::kFp32 : experiment.sync.push_codec).c_str(),
       HumanBytes(static_cast<uint64_t>(bytes.pull)).c_str(),
-      shape.policy.Relays(last, Segment::kDecayed)
+      std::ranges::any_of(shape.map.chunks(),
+                          [&](const Chunk& chunk) { return shape.policy.Relays(last, chunk); })
           ? "contributions, relayed"
           : WriteValue(pull == nullptr ? CodecId::kFp32 : experiment.sync.pull_codec).c_str());
   std::string devices;

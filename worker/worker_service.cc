@@ -179,7 +179,14 @@ void WorkerService::Do(SendToServerAction send) {
   monitor_.See(send.message.header);
   // A message that cannot be sent now is repeated by the session's timers.
   const Status status = transport_->Send(ServerPeer(send.server), std::move(send.message));
-  if (!status.ok()) VLOG(1) << status.message();
+  if (status.ok()) return;
+  VLOG(1) << status.message();
+  // A payload beyond the limit would be repeated for ever.
+  if (status.code() == StatusCode::kInvalidArgument) {
+    completions_.Add([this, why = FailedPrecondition(status.message())](TimeUs now) {
+      return session_.OnFailed(why, now);
+    });
+  }
 }
 
 void WorkerService::Do(const InitialiseAction&) {

@@ -25,7 +25,19 @@ std::vector<int> ByPosition(const ParameterLayout& layout) {
 RoundPolicy::RoundPolicy(const Experiment& experiment, const ParameterLayout& layout,
                          const ShardMap& map)
     : RoundPolicy(experiment) {
-  if (!push_codec_->traits().uses_tensors) return;
+  if (push_codec_->traits().uses_tensors) MakePushCodecs(layout, map);
+  if (form_ != PullForm::kRelay) return;
+  auto relays = std::make_shared<std::vector<bool>>();
+  for (const Chunk& chunk : map.chunks()) {
+    const auto numbers = static_cast<size_t>(chunk.range.size());
+    const Codec& codec = push_codecs_ ? *push_codecs_->at(chunk.index) : *push_codec_;
+    relays->push_back(experiment.sync.partitions * codec.EncodedBytes(numbers) <=
+                      CodecOf(CodecId::kFp32).EncodedBytes(numbers));
+  }
+  relays_ = std::move(relays);
+}
+
+void RoundPolicy::MakePushCodecs(const ParameterLayout& layout, const ShardMap& map) {
   auto codecs = std::make_shared<std::vector<std::unique_ptr<const Codec>>>();
   const std::vector<int> tensors = ByPosition(layout);
   auto tensor = tensors.begin();
@@ -100,7 +112,7 @@ std::optional<Relay> RoundPolicy::RelayOf(const JobPlan& plan, int64_t version,
   const int64_t made_by = plan.NumbersSince(version, chunk) - 1;
   if (made_by < 0) return std::nullopt;
   const RoundPlan round = plan.Round(made_by);
-  if (!Relays(round, chunk.segment)) return std::nullopt;
+  if (!Relays(round, chunk)) return std::nullopt;
   Relay relay{.codec = &PushCodec(round, chunk)};
   for (int p = 0; p < plan.settings().partitions; ++p) {
     const int64_t samples = plan.SpanSamples(round, chunk, p);
@@ -119,7 +131,7 @@ ExchangeBytes RoundPolicy::BytesOf(const RoundPlan& round, std::span<const Chunk
     const auto numbers = static_cast<size_t>(chunk.range.size());
     const auto push = static_cast<int64_t>(PushCodec(round, chunk).EncodedBytes(numbers));
     bytes.push += push;
-    if (Relays(round, chunk.segment)) {
+    if (Relays(round, chunk)) {
       bytes.pull += partitions * push;
       continue;
     }

@@ -64,7 +64,8 @@ struct ExchangeBytes {
 class RoundPolicy {
  public:
   RoundPolicy() = default;
-  // Without a map and its layout for all but PushCodec in a codec of tensors.
+  // Without a map and its layout for all but PushCodec in a codec of tensors, and the chunks that
+  // are too small to be relayed.
   explicit RoundPolicy(const Experiment& experiment);
   RoundPolicy(const Experiment& experiment, const ParameterLayout& layout, const ShardMap& map);
 
@@ -79,6 +80,11 @@ class RoundPolicy {
   // float32, the sum in partition order, as rule `average` has it, so with the servers' bits.
   bool Relays(const RoundPlan& round, Segment segment) const {
     return form_ == PullForm::kRelay && round.local_steps && segment != Segment::kStatistics;
+  }
+  // The same for a chunk of the map: it is pulled as float32 if that is fewer bytes, as it is if
+  // the chunk has pieces of many small tensors. So no message is longer than a chunk.
+  bool Relays(const RoundPlan& round, const Chunk& chunk) const {
+    return Relays(round, chunk.segment) && (relays_ == nullptr || relays_->at(chunk.index));
   }
   // Whether contributions to a segment may have other weights in the round's mean than their
   // samples, as a loss has that divides by something else (Trainer). Not if workers average
@@ -138,6 +144,8 @@ class RoundPolicy {
     return averages_weights_ || (local_steps && block_keeps_apart_);
   }
 
+  void MakePushCodecs(const ParameterLayout& layout, const ShardMap& map);
+
   uint64_t seed_ = 0;
   bool local_steps_ = false;  // of some rounds
   bool resets_ = false;
@@ -145,7 +153,8 @@ class RoundPolicy {
   bool may_weigh_ = true;
   // By chunk; null: push_codec_.
   std::shared_ptr<const std::vector<std::unique_ptr<const Codec>>> push_codecs_;
-  const Codec* pull_codec_ = nullptr;  // null: float32
+  std::shared_ptr<const std::vector<bool>> relays_;  // by chunk, unless null: all
+  const Codec* pull_codec_ = nullptr;                // null: float32
   PullForm form_ = PullForm::kWeights;
   bool averages_weights_ = false;
   bool block_keeps_apart_ = false;

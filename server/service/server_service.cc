@@ -203,7 +203,12 @@ void ServerService::Perform(ServerActions actions) {
 void ServerService::Do(SendAction send) {
   // A lost message is repeated by its sender or asked for again by its receiver.
   const Status status = transport_->Send(send.to, std::move(send.message));
-  if (!status.ok()) VLOG(1) << status.message();
+  if (status.ok()) return;
+  VLOG(1) << status.message();
+  // A payload beyond the limit would be repeated for ever.
+  if (status.code() == StatusCode::kInvalidArgument && !exit_) {
+    exit_ = FailedPrecondition(status.message());
+  }
 }
 
 void ServerService::Do(JoinAction join) {

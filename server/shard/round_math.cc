@@ -196,7 +196,7 @@ void RoundMath::Step(const RoundPlan& round, int64_t trained, const Chunk& chunk
   if (average_samples_ > 0 && samples > 0) {
     work->info.average_share = AverageShare(average_samples_, trained, samples);
   }
-  work->relays = policy_.Relays(round, chunk.segment);
+  work->relays = policy_.Relays(round, chunk);
   work->pull_codec = policy_.PullCodec(round, chunk.segment);
   work->pull_context = policy_.PullContext(work->round + 1, chunk.range);
   const bool differences = work->pull_codec != nullptr && policy_.pulls_differences();

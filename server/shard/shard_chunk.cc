@@ -67,8 +67,7 @@ ShardChunk::ShardChunk(const Chunk& chunk, const RoundMath* math) : chunk_(chunk
 
 OpenRound& ShardChunk::OpenAt(int64_t round) {
   const JobPlan& plan = math_->plan();
-  const bool relays =
-      round < plan.rounds() && math_->policy().Relays(plan.Round(round), chunk_.segment);
+  const bool relays = round < plan.rounds() && math_->policy().Relays(plan.Round(round), chunk_);
   return rounds_.try_emplace(round, math_->partitions(), relays).first->second;
 }
 

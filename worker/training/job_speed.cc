@@ -132,7 +132,7 @@ class CodecBench {
           for (int pass = 0; pass < 2; ++pass) {
             fp32.DecodeAdd(std::as_bytes(x), x.size(), 0, 1.0f, sum);
           }
-          if (shape.policy.Relays(round, chunk.segment)) return;
+          if (shape.policy.Relays(round, chunk)) return;
           const Codec* const pull = shape.policy.PullCodec(round, chunk.segment);
           if (pull == nullptr || pull->plain()) return;
           code.resize(pull->EncodedBytes(x.size()));

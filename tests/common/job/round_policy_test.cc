@@ -1,5 +1,8 @@
 #include "common/job/round_policy.h"
 
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "common/codec/tensor_codec.h"
@@ -111,6 +114,44 @@ TEST(RoundPolicy, SparseContributionsAreRelayedWhereTheyMakeTheNextWeightsInFewe
   EXPECT_FALSE(policy.Relays(WarmUp(), Segment::kDecayed));
   EXPECT_EQ(policy.version_vectors(), 1);
   EXPECT_FALSE(policy.EvaluatesApart(Block()));
+}
+
+// Each piece of a tensor has 16 bytes of levels, and a pull has those of all partitions: 20,864
+// bytes of 1,386 biases and scales, more than a message may have.
+TEST(RoundPolicy, AChunkWhoseContributionsAreMoreBytesThanItsWeightsIsNotRelayed) {
+  Experiment e;
+  e.sync.mode = SyncMode::kBlock;
+  e.sync.push_codec = CodecId::kTopk2bit;
+  e.sync.partitions = 32;
+  e.block.rule = BlockRule::kAverage;
+  e.cluster.chunk_kib = 16;
+  std::vector<TensorSpec> tensors = {{"weight", {10000}}};
+  for (int i = 0; i < 39; ++i) {
+    tensors.push_back({"bias" + std::to_string(i), {i < 21 ? 36 : 35}, Segment::kUndecayed});
+  }
+  JobSpec spec;
+  spec.layout = ParameterLayout::Make(tensors).value();
+  spec.train_samples = 10000;
+  const JobPlan plan = PlanFor(e, spec).value();
+  const ShardMap map = ShardMapFor(e, spec.layout, 1);
+  const RoundPolicy policy(e, spec.layout, map);
+  ASSERT_EQ(policy.pull_form(), PullForm::kRelay);
+  ASSERT_EQ(map.chunks().size(), 4u);
+  int64_t pull = 0;
+  for (const Chunk& chunk : map.chunks()) {
+    const bool weights = chunk.segment == Segment::kDecayed;
+    EXPECT_EQ(policy.Relays(Block(), chunk), weights);
+    EXPECT_FALSE(policy.Relays(WarmUp(), chunk));
+    const auto relay = policy.RelayOf(plan, 1, chunk);
+    EXPECT_EQ(relay.has_value(), weights);
+    const auto numbers = static_cast<size_t>(chunk.range.size());
+    const size_t bytes = weights ? relay->EncodedBytes(numbers) : numbers * sizeof(float);
+    EXPECT_LE(bytes, numbers * sizeof(float));
+    pull += static_cast<int64_t>(bytes);
+    // The mathematics does not depend on the map.
+    EXPECT_FALSE(policy.MayWeigh(Block(), chunk.segment));
+  }
+  EXPECT_EQ(policy.BytesOf(plan.Round(0), map.chunks(), 32).pull, pull);
 }
 
 TEST(RoundPolicy, EvaluatesApartWhereTheServersOrTheCodecMakeADifference) {

@@ -77,7 +77,7 @@ struct Reader {
       if (reply.header.has_base()) {
         EXPECT_EQ(reply.header.base(), at);
       }
-      const RoundPolicy policy(shards->job().experiment);
+      const RoundPolicy policy(shards->job().experiment, shards->job().spec.layout, shards->map());
       const auto relay = policy.RelayOf(shards->job().plan(), version, chunk);
       if (reply.header.has_base() && relay) {
         Step(*relay, reply.payload.bytes, to);
@@ -243,6 +243,30 @@ TEST(CodedPulls, ManyContributionsThatAreRelayedWaitForTheLastOne) {
   }
   EXPECT_GT(reader.Pull(&shards, 1), 0);
   EXPECT_EQ(reader.held, shards.Pull(1, wire::START));
+}
+
+// The bias has 30 numbers, of which each of 20 partitions sends one: 160 bytes instead of 120.
+TEST(CodedPulls, ContributionsOfMoreBytesThanTheWeightsAreNotRelayed) {
+  Job job = RelayingJob();
+  job.experiment.sync.partitions = 20;
+  job.experiment.sync.minibatch = 1;
+  job.experiment.sync.block = 1;
+  Shards relaying(job, 2);
+  job.experiment.sync.relay = false;
+  job.experiment.sync.pull_codec = CodecId::kFp32;
+  Shards exact(job, 2);
+  relaying.Initialise();
+  exact.Initialise();
+  Reader follower;
+  follower.Pull(&relaying, 0);
+  for (int64_t version = 1; version <= 3; ++version) {
+    relaying.RunRound(version - 1);
+    exact.RunRound(version - 1);
+    const int64_t statistics = 1, bias = 1;
+    EXPECT_EQ(follower.Pull(&relaying, version),
+              std::ssize(relaying.map().chunks()) - statistics - bias);
+    EXPECT_EQ(follower.held, exact.Pull(version, wire::START));
+  }
 }
 
 // What the readers got would be another number, or rubbish.
