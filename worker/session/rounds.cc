@@ -181,10 +181,13 @@ void Rounds::OnInitialised(InitialWeights weights, WorkerStepContext* context) {
   computation_.SendInitial(std::move(weights), context);
 }
 
-// The lease of the block that is being trained; null if the lease has moved meanwhile.
+// The lease of the block that is being trained; null if the lease has moved meanwhile, also if it
+// has come back since: the partition's carried arrays are dropped then (OnOrders), and the block is
+// computed again.
 Lease* Rounds::LeaseOfBlock() {
   Lease* const lease = leases_.Find(computation_.partition());
-  return lease != nullptr && lease->round == computation_.round() ? lease : nullptr;
+  const bool same = lease != nullptr && lease->round == computation_.round() && lease->adopted;
+  return same ? lease : nullptr;
 }
 
 void Rounds::OnCoded(std::vector<CodedChunk> chunks, bool leaving, WorkerStepContext* context) {

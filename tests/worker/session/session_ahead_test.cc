@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
@@ -73,6 +74,31 @@ TEST(SessionAhead, AStateIsPutWhenThePartitionIsAhead) {
       EXPECT_EQ(header.round(), 1);
     }
   }
+}
+
+// The partition's arrays are dropped when the block has ended: it neither trains ahead nor goes on
+// with them.
+TEST(SessionAhead, ALeaseThatIsLostAndGrantedAgainWithinItsBlockBeginsAnew) {
+  Script script(Ahead(CodecId::kOneBit));
+  script.Join();
+  script.Order({{0, 0}, {1, 0}});
+  script.Run(0);
+  ASSERT_EQ(script.trained_ahead, (Trained{{1, 0}, {1, 1}}));
+  script.sent.clear();
+  script.Tick(6 * kSecond);  // asks for version 1 again
+  script.RunUntilItTrains();
+  ASSERT_EQ(script.trained.back(), (std::pair<int64_t, int>{1, 0}));
+  script.Order({{1, 0}}, 1);
+  script.Order({{0, 1}, {1, 0}}, 1);
+  ASSERT_EQ(script.dropped, std::vector<int>{0});
+  script.sent.clear();
+  ASSERT_TRUE(script.Work());
+  EXPECT_FALSE(script.ahead);
+  EXPECT_EQ(script.CountSent(wire::PUSH), 0);
+  EXPECT_GT(script.CountSent(wire::GET_STATE), 0);
+  script.Run(1);
+  EXPECT_EQ(std::ranges::count(script.trained, std::pair<int64_t, int>{1, 0}), 2);
+  EXPECT_EQ(std::ranges::count(script.trained, std::pair<int64_t, int>{1, 1}), 1);
 }
 
 TEST(SessionAhead, AWorkerThatLeavesFinishesAndHandsTheStateOver) {
