@@ -63,9 +63,15 @@ Cluster::Cluster(SimSettings settings, Disk* disk)
   settings_.experiment.cluster.servers.assign(settings_.servers, "ipc://sim");
   settings_.experiment.output.directory = "/out";
   const JobSpec spec = Spec();
+  const auto weightless = [policy = RoundPolicy(settings_.experiment),
+                           seed = settings_.experiment.job.seed](
+                              const RoundPlan& round, const Chunk& chunk, int partition) {
+    return policy.MayWeigh(round, chunk.segment) &&
+           FakeTrainer::WeightOf(seed, round.round, partition) == 0;
+  };
   invariants_.emplace(PlanFor(settings_.experiment, spec).value(),
                       ShardMapFor(settings_.experiment, spec.layout, settings_.servers),
-                      settings_.validation_samples);
+                      settings_.validation_samples, weightless);
 }
 
 Cluster::~Cluster() = default;

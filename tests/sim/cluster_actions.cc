@@ -347,7 +347,7 @@ void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAction
     for (const Chunk& chunk : session.shape().map.chunks()) {
       if (chunk.index == 0 || block->contributions[chunk.index].empty()) continue;
       if ((chunk.index + train.round.round + train.partition) % 3 == 0) continue;
-      early.push_back({chunk.index, block->contributions[chunk.index]});
+      early.push_back({chunk.index, block->contributions[chunk.index], block->weight});
     }
     return session.OnCoded(std::move(early), Now(*worker));
   });

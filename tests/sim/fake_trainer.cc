@@ -26,6 +26,11 @@ FakeTrainer::FakeTrainer(uint64_t seed, const JobShape* shape, const JobSpec& sp
   end_.resize(spec_.layout.size());
 }
 
+std::optional<int64_t> FakeTrainer::WeightOf(uint64_t seed, int64_t round, int partition) {
+  if (seed % 4 != 0) return std::nullopt;
+  return (round * 7 + int64_t{partition} * 3) % 5;
+}
+
 std::vector<Payload> FakeTrainer::InitialWeights() const {
   std::vector<float> all(spec_.layout.size());
   Rng rng(seed_, RngPurpose::kInitialWeights);
@@ -92,8 +97,7 @@ TrainedBlock FakeTrainer::Train(const TrainAction& train) {
   const double loss = 0.1 + std::abs(static_cast<double>(vectors_[0][train.partition]));
   block.metrics = test::SumsOf(samples.size(), static_cast<double>(samples.size()) * loss,
                                static_cast<double>(samples.size() / 2));
-  // In a quarter of the jobs partitions weigh something else than their samples, also nothing.
-  if (seed_ % 4 == 0) block.weight = (train.round.round * 7 + train.partition * 3) % 5;
+  block.weight = WeightOf(seed_, train.round.round, train.partition);
   for (const Chunk& chunk : shape_->map.chunks()) {
     const size_t n = chunk.range.size();
     std::vector<float> x(n);

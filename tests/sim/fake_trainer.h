@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "common/base/rng.h"
@@ -17,6 +18,9 @@ class FakeTrainer {
  public:
   // shape is borrowed for life.
   FakeTrainer(uint64_t seed, const JobShape* shape, const JobSpec& spec);
+
+  // In a quarter of the seeds contributions have weights of their own, also none; else nullopt.
+  static std::optional<int64_t> WeightOf(uint64_t seed, int64_t round, int partition);
 
   std::vector<Payload> InitialWeights() const;
   void Install(const InstallAction& install);

@@ -25,7 +25,7 @@ void Invariants::OnWork(uint64_t incarnation, const ChunkWork& work) {
   const Chunk& of = map_.chunks()[work.chunk];
   int expected = 0;
   for (int p = 0; p < plan_.settings().partitions && JobPlan::TakesPart(round, of); ++p) {
-    expected += plan_.SpanSamples(round, of, p) > 0;
+    expected += plan_.SpanSamples(round, of, p) > 0 && !weightless_(round, of, p);
   }
   if (chunk.contributions != expected) {
     Violation(where + ": closes with " + Number(chunk.contributions) + " of " + Number(expected) +

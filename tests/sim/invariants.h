@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/job/job_plan.h"
@@ -18,8 +20,14 @@ namespace kumo::sim {
 
 class Invariants {
  public:
-  Invariants(const JobPlan& plan, const ShardMap& map, int64_t validation_samples)
-      : plan_(plan), map_(map), validation_samples_(validation_samples) {}
+  // Whether a partition's contribution to a chunk counts nothing in its round's mean.
+  using Weightless = std::function<bool(const RoundPlan&, const Chunk&, int partition)>;
+  Invariants(const JobPlan& plan, const ShardMap& map, int64_t validation_samples,
+             Weightless weightless)
+      : plan_(plan),
+        map_(map),
+        validation_samples_(validation_samples),
+        weightless_(std::move(weightless)) {}
 
   // A chunk takes each partition's contribution to a round once, closes the round once with all of
   // them, and its versions only grow within a generation. A process (incarnation) that has taken
@@ -53,6 +61,7 @@ class Invariants {
   const JobPlan plan_;
   const ShardMap map_;
   const int64_t validation_samples_;
+  const Weightless weightless_;
   std::map<std::pair<uint32_t, int>, ChunkRound> chunks_;  // generation, chunk
   uint32_t generation_ = 0;
   int64_t closed_ = -1;  // the last round, of the generation; -1: none yet
