@@ -60,8 +60,8 @@ RoundPolicy::RoundPolicy(const Experiment& experiment)
       local_steps_(experiment.sync.mode == SyncMode::kBlock),
       resets_(experiment.block.reset_local_state),
       push_codec_(&experiment.sync.PushCodec()),
-      may_weigh_(experiment.sync.mode == SyncMode::kGradient ||
-                 (local_steps_ && experiment.sync.fragments == 1 && experiment.sync.overlap == 0)),
+      may_weigh_(local_steps_ ? experiment.sync.fragments == 1 && experiment.sync.overlap == 0
+                              : !experiment.sync.AppliesOnArrival()),
       averages_weights_(experiment.evaluation.average_samples > 0),
       block_keeps_apart_(TraitsOf(experiment.block).keeps_weights_apart) {
   // Weights to which contributions are applied on arrival are kept as the last version, if that is

@@ -152,6 +152,8 @@ struct Experiment {
       if (mode == SyncMode::kAsync) return staleness;
       return mode == SyncMode::kGradient ? overlap : 0;
     }
+    // Whether servers apply each contribution when it arrives (JobPlan::on_arrival).
+    bool AppliesOnArrival() const { return mode == SyncMode::kAsync && staleness > 0; }
     const Codec& PushCodec() const;
     const Codec& PullCodec() const;
     CodecSettings SettingsOfCodecs() const;

@@ -322,16 +322,20 @@ TEST_P(EverySeed, CountsEachContributionOnceInAsyncMode) {
 }
 INSTANTIATE_TEST_SUITE_P(Cluster, EverySeed, testing::Range(0, kParts));
 
+// With seed 4 contributions have weights of their own (FakeTrainer).
 TEST(Cluster, AsyncModeWithoutStalenessIsGradientModeBitForBit) {
-  SimSettings settings = SmallJob(3);
-  settings.experiment.sync.mode = SyncMode::kGradient;
-  const SimResult gradient = RunJob(settings);
-  settings.experiment.sync.mode = SyncMode::kAsync;
-  settings.experiment.sync.staleness = 0;
-  const SimResult async = RunJob(settings);
-  ExpectFinished(async);
-  EXPECT_EQ(Bits(async.weights), Bits(gradient.weights));
-  EXPECT_EQ(Curve(async), Curve(gradient));
+  for (const int seed : {3, 4}) {
+    SimSettings settings = SmallJob(3);
+    settings.experiment.job.seed = seed;
+    settings.experiment.sync.mode = SyncMode::kGradient;
+    const SimResult gradient = RunJob(settings);
+    settings.experiment.sync.mode = SyncMode::kAsync;
+    settings.experiment.sync.staleness = 0;
+    const SimResult async = RunJob(settings);
+    ExpectFinished(async);
+    EXPECT_EQ(Bits(async.weights), Bits(gradient.weights));
+    EXPECT_EQ(Curve(async), Curve(gradient));
+  }
 }
 
 // A seed is a whole job: what repeats it sends the same messages at the same times.

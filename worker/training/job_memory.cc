@@ -108,7 +108,8 @@ void AddNotesOnDetector(const Experiment& experiment, std::vector<std::string>* 
         "network.initial_names=" +
         words.front() + " (there are: " + Join(words) + "; docs/detection.md)");
   }
-  const bool together = experiment.sync.mode == SyncMode::kGradient;
+  const bool together =
+      experiment.sync.mode != SyncMode::kBlock && !experiment.sync.AppliesOnArrival();
   const int images = experiment.sync.minibatch * (together ? experiment.sync.partitions : 1);
   if (images >= kPublishedImages) return;
   notes->push_back(

@@ -154,6 +154,27 @@ TEST(RoundPolicy, AChunkWhoseContributionsAreMoreBytesThanItsWeightsIsNotRelayed
   EXPECT_EQ(policy.BytesOf(plan.Round(0), map.chunks(), 32).pull, pull);
 }
 
+TEST(RoundPolicy, ContributionsHaveWeightsOfTheirOwnWhereServersFormTheirMean) {
+  const auto may = [](auto change) {
+    Experiment e;
+    change(&e);
+    return RoundPolicy(e).MayWeigh(Gradient(), Segment::kDecayed);
+  };
+  EXPECT_TRUE(may([](Experiment* e) { e->sync.mode = SyncMode::kGradient; }));
+  EXPECT_TRUE(may([](Experiment* e) {
+    e->sync.mode = SyncMode::kGradient;
+    e->sync.overlap = 2;
+  }));
+  EXPECT_TRUE(may([](Experiment* e) {
+    e->sync.mode = SyncMode::kAsync;
+    e->sync.staleness = 0;
+  })) << "gradient mode";
+  EXPECT_FALSE(may([](Experiment* e) {
+    e->sync.mode = SyncMode::kAsync;
+    e->sync.staleness = 1;
+  })) << "there is no mean";
+}
+
 TEST(RoundPolicy, EvaluatesApartWhereTheServersOrTheCodecMakeADifference) {
   Experiment e;
   e.sync.mode = SyncMode::kBlock;
