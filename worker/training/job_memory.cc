@@ -86,9 +86,12 @@ void AddVectors(const Experiment& experiment, const JobSpec& spec, const Graph& 
 void AddMessages(const Experiment& experiment, const JobSpec& spec, int64_t partitions,
                  MemoryNeed* need) {
   const int64_t vector = spec.layout.size() * kFloat;
+  // With a delay, rounds are open together (OpenRequests).
+  const bool delays = experiment.sync.mode == SyncMode::kGradient;
   need->Add("contributions to send",
-            {ContributionBytes(experiment, spec.layout.size()), partitions},
-            "sync.push_codec, sync.partitions");
+            {ContributionBytes(experiment, spec.layout.size()), partitions,
+             1 + (delays ? experiment.sync.Delay() : 0)},
+            "sync.push_codec, sync.partitions, sync.overlap");
   need->Add("weights received", {vector, 2}, "network.file");
   need->Add("carried state while it is saved",
             {vector, RoundPolicy(experiment).carried().count(), partitions},

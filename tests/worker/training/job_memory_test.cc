@@ -252,6 +252,11 @@ TEST_F(JobMemoryTest, EachSettingCostsWhatItMakesLarger) {
     x->sync.minibatch = 8;
     x->sync.minibatch_parts = 2;
   });
+  Experiment delayed = e;
+  delayed.sync.mode = SyncMode::kGradient;
+  const int64_t of_a_round = Part(Memory(delayed).worker, "contributions to send");
+  delayed.sync.overlap = 3;
+  EXPECT_EQ(Part(Memory(delayed).worker, "contributions to send"), 4 * of_a_round);
   Experiment twice = e;
   twice.cluster.replicas = 2;
   EXPECT_GT(Part(Memory(twice, 2).server, "versions of another"), 0);
