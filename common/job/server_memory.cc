@@ -14,10 +14,25 @@ constexpr int64_t kFloat = sizeof(float);
 // Memory of a server that holds nothing (docs/measurements.md, "Memory").
 constexpr int64_t kProcessBytes = int64_t{16} << 20;
 
+// An open round of a chunk, without contributions and the partitions' marks.
+constexpr int64_t kOpenRoundBytes = 256;
+
 int64_t LargestPart(const ShardMap& map) {
   int64_t largest = 0;
   for (int i = 0; i < map.servers(); ++i) largest = std::max(largest, map.ServerBytes(i));
   return largest;
+}
+
+int64_t MostChunks(const ShardMap& map) {
+  int64_t most = 0;
+  for (int i = 0; i < map.servers(); ++i) most = std::max(most, std::ssize(map.ServerChunks(i)));
+  return most;
+}
+
+// Rounds by which a partition may be ahead: not beyond its epoch.
+int64_t RoundsAhead(const Experiment& experiment, const JobSpec& spec) {
+  const int64_t round = int64_t{experiment.sync.partitions} * experiment.sync.minibatch;
+  return std::min<int64_t>(experiment.sync.staleness, spec.train_samples / round);
 }
 
 }  // namespace
@@ -65,6 +80,21 @@ MemoryNeed MemoryOfServer(const Experiment& experiment, const JobSpec& spec, int
             policy.saved_versions()},
            "sync.partitions, sync.push_codec, sync.overlap");
   need.Add("their sum", {part});
+  if (experiment.sync.AppliesOnArrival()) {
+    // Each contribution makes other weights, while those that slow workers still receive are kept.
+    const Codec* const codec = policy.PullCodec(Segment::kDecayed);
+    const int64_t weights =
+        codec == nullptr
+            ? part
+            : static_cast<int64_t>(codec->EncodedBytes(static_cast<size_t>(part / kFloat)));
+    need.Add("weights on their way to workers",
+             {weights, std::min(experiment.cluster.workers, experiment.sync.partitions)},
+             "cluster.workers, sync.partitions");
+    need.Add("rounds that are open",
+             {MostChunks(map), RoundsAhead(experiment, spec),
+              kOpenRoundBytes + experiment.sync.partitions / 8},
+             "sync.staleness, cluster.chunk_kib");
+  }
   need.Add("carried state while it is saved",
            {part, policy.carried().count(), experiment.sync.partitions},
            "sync.partitions, sync.push_codec, block.reset_local_state");

@@ -41,6 +41,28 @@ TEST(ServerMemory, WhatCostsMoreNeedsMore) {
   EXPECT_LT(Bytes(job, 2), Bytes(job, 1)) << "a part of the weights";
 }
 
+// Each contribution makes other weights, and those that a worker still receives are kept.
+TEST(ServerMemory, OnArrivalEachWorkerMayHoldWeightsOfItsOwn) {
+  test::Job job = test::SmallJob();
+  job.experiment.sync.mode = SyncMode::kAsync;
+  job.experiment.sync.staleness = 4;
+  job.experiment.sync.partitions = 8;
+  job.experiment.cluster.chunk_kib = 1024;
+  const auto with = [&](int workers, CodecId pull_codec = CodecId::kFp32, int staleness = 4) {
+    test::Job other = job;
+    other.experiment.cluster.workers = workers;
+    other.experiment.sync.pull_codec = pull_codec;
+    other.experiment.sync.staleness = staleness;
+    return Bytes(other, 1);
+  };
+  const int64_t weights = ShardMapFor(job.experiment, job.spec.layout, 1).ServerBytes(0);
+  EXPECT_EQ(with(5) - with(2), 3 * weights);
+  EXPECT_EQ(with(5, CodecId::kFp16) - with(2, CodecId::kFp16), 3 * weights / 2);
+  EXPECT_EQ(with(100), with(8)) << "as many as partitions";
+  EXPECT_EQ(with(5, CodecId::kFp32, 0), with(2, CodecId::kFp32, 0)) << "gradient mode";
+  EXPECT_EQ(with(5, CodecId::kFp32, 1000), with(5, CodecId::kFp32, 999)) << "an epoch at most";
+}
+
 // A second copy has nowhere to be where there is one server.
 TEST(ServerMemory, OneServerKeepsNothingForAnother) {
   test::Job job = test::SmallJob();
