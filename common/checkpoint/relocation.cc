@@ -1,6 +1,7 @@
 #include "common/checkpoint/relocation.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -37,8 +38,10 @@ Result<Relocation> Relocation::Make(const checkpoint::Manifest& manifest,
   const std::string difference = WithoutFactors(stored).FirstDifference(WithoutFactors(layout));
   if (!difference.empty()) return refuse(": " + difference);
   for (int i = 0; i < static_cast<int>(std::ssize(layout.tensors())); ++i) {
+    const TensorSpec& now = layout.tensors()[i];
+    const bool unfrozen = now.trained() && !stored.tensors()[i].trained();
     relocation.tensors_.push_back(
-        {stored.tensor(i), layout.tensor(i).begin, layout.tensors()[i].factors.frozen()});
+        {stored.tensor(i), layout.tensor(i).begin, now.factors.frozen(), unfrozen});
   }
   std::ranges::sort(relocation.tensors_, {}, [](const Tensor& t) { return t.stored.begin; });
   return relocation;
@@ -84,7 +87,25 @@ void Relocation::Move(Range wanted, ShardSnapshot* snapshot) const {
       moved.push_back(std::move(part));
     }
   }
+  AddZeros(wanted, *snapshot, &moved);
   snapshot->arrays = std::move(moved);
+}
+
+void Relocation::AddZeros(Range wanted, const ShardSnapshot& snapshot,
+                          std::vector<StateArray>* moved) const {
+  std::set<std::pair<int, int>> carried;  // partitions and their arrays
+  for (const StateArray& array : snapshot.arrays) {
+    if (array.kind == StateKind::kPartitionState) carried.insert({array.partition, array.slot});
+  }
+  if (carried.empty()) return;
+  for (const Tensor& tensor : tensors_) {
+    const Range part = Common(tensor.now(), wanted);
+    if (!tensor.unfrozen || part.begin >= part.end) continue;
+    const auto zeros = std::make_shared<std::vector<float>>(part.size());
+    for (const auto& [partition, slot] : carried) {
+      moved->push_back({StateKind::kPartitionState, partition, slot, part.begin, zeros, *zeros});
+    }
+  }
 }
 
 }  // namespace kumo

@@ -2,7 +2,8 @@
 // whose layers may have other factors of their steps. Factors order the tensors in the flat vector
 // (parameter_layout.h).
 //
-// A tensor that is frozen from now on keeps the evaluated weights, and no other state.
+// A tensor that is frozen from now on keeps the evaluated weights, and no other state. A tensor
+// that was frozen gets zeros for what the partitions carry, since it has lost nothing.
 //
 // Immutable; thread-safe.
 #pragma once
@@ -38,9 +39,13 @@ class Relocation {
     Range stored;
     int64_t begin = 0;  // in the layout
     bool frozen = false;
+    bool unfrozen = false;  // it is trained, and was not
 
     Range now() const { return {begin, begin + stored.size()}; }
   };
+
+  // Adds zeros of the partitions' arrays for the tensors in `wanted` that were frozen.
+  void AddZeros(Range wanted, const ShardSnapshot& snapshot, std::vector<StateArray>* moved) const;
 
   std::vector<Tensor> tensors_;  // by stored position; empty: the layouts are equal
 };

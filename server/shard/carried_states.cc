@@ -129,12 +129,19 @@ void CarriedStates::AddTo(ShardSnapshot* snapshot) const {
   }
 }
 
+// A snapshot of a job whose chunks were cut otherwise may have a part of a state, if another part
+// was lost with its worker. Zeros in its place would be taken for the state: it is lost as a whole.
 void CarriedStates::Restore(const ShardSnapshot& snapshot) {
+  std::map<Key, int64_t> restored;  // elements
   for (const StateArray& array : snapshot.arrays) {
     if (array.kind != StateKind::kPartitionState || !Overlaps(array, chunk_.range)) continue;
-    FloatArray& state = states_[{array.partition, array.slot, snapshot.version}];
+    const Key key{array.partition, array.slot, snapshot.version};
+    FloatArray& state = states_[key];
     if (!state) state = MakeArray(chunk_.range.size());
-    CopyOverlap(array, chunk_.range, state->span());
+    restored[key] += CopyOverlap(array, chunk_.range, state->span());
+  }
+  for (const auto& [key, elements] : restored) {
+    if (elements < chunk_.range.size()) states_.erase(key);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -84,6 +85,30 @@ TEST_F(RelocationTest, EachTensorMovesToItsPlaceAndFrozenOnesKeepTheEvaluatedWei
       }
     }
   }
+}
+
+// It has lost nothing: a state with a part that is missing would be lost as a whole.
+TEST_F(RelocationTest, ATensorThatWasFrozenGetsZerosForWhatPartitionsCarry) {
+  const Relocation relocation = Relocation::Make(ManifestOf(now_), then_).value();
+  const Range trained = {now_.tensor(1).begin, now_.tensor(1).end};
+  auto numbers = std::make_shared<std::vector<float>>(trained.size(), 7.0f);
+  ShardSnapshot snapshot;
+  Add(StateKind::kStart, &snapshot);
+  snapshot.arrays.push_back(
+      {StateKind::kPartitionState, 2, 1, trained.begin, numbers, std::span<const float>(*numbers)});
+  const Range wanted = {then_.tensor(0).begin + 3, then_.size()};
+  relocation.Move(wanted, &snapshot);
+  int64_t zeros = 0;
+  for (const StateArray& array : snapshot.arrays) {
+    if (array.kind != StateKind::kPartitionState) continue;
+    EXPECT_EQ(std::pair(array.partition, array.slot), std::pair(2, 1));
+    const bool kept = array.begin == then_.tensor(1).begin;
+    EXPECT_THAT(array.numbers, testing::Each(kept ? 7.0f : 0.0f));
+    if (kept) continue;
+    EXPECT_EQ(array.begin, wanted.begin);
+    zeros += std::ssize(array.numbers);
+  }
+  EXPECT_EQ(zeros, then_.tensor(0).size() - 3);
 }
 
 TEST_F(RelocationTest, APartOfTheLayoutComesFromThePositionsThatHoldIt) {

@@ -169,5 +169,26 @@ TEST(CarriedStates, ASnapshotGivesThemBackHoweverItIsCut) {
   }
 }
 
+// Another part of the state was lost with a worker, and the snapshot is of other chunks.
+TEST(CarriedStates, AStateOfWhichAPartIsMissingIsLost) {
+  const float numbers[] = {1, 2, 3};
+  const auto piece = [&](int partition, int64_t begin, int64_t end) {
+    return StateArray{StateKind::kPartitionState,
+                      partition,
+                      0,
+                      begin,
+                      nullptr,
+                      std::span(numbers).subspan(begin - 100, end - begin)};
+  };
+  CarriedStates states(kChunk, &kCarriedPlan, 1);
+  states.Restore({6, {piece(0, 100, 102), piece(1, 100, 101), piece(1, 101, 103)}});
+  for (int p = 0; p < kPartitions; ++p) {
+    StepContext context;
+    EXPECT_TRUE(states.Asks("worker/a/1", Asking(6, p), 6).value());
+    states.Answer("worker/a/1", Asking(6, p), &context);
+    EXPECT_EQ(Sent(context)[0].message.payload.empty(), p == 0) << p;
+  }
+}
+
 }  // namespace
 }  // namespace kumo
