@@ -178,10 +178,18 @@ bool StateDownload::OnState(const wire::Header& asked, const Payload& payload) {
 
 AdoptAction StateDownload::Take(int partition, int64_t round) {
   AdoptAction adopt{partition, {}, round};
+  size_t asked = 0;
   for (const auto& [key, payload] : states_) {
-    if (std::get<0>(key) != partition || payload.empty()) continue;
+    if (std::get<0>(key) != partition) continue;
+    ++asked;
+    if (payload.empty()) continue;
     adopt.arrays.push_back({std::get<1>(key), std::get<2>(key), payload});
   }
+  LOG_IF(WARNING, adopt.arrays.size() < asked)
+      << "partition " << partition << " begins round " << round << " without "
+      << (adopt.arrays.empty() ? "" : "a part of ")
+      << "its carried state (residual, weights of its own, optimiser state), which starts at zero: "
+         "it was lost with a worker, or the checkpoint has none";
   Forget(partition);
   return adopt;
 }

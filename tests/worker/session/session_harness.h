@@ -124,6 +124,7 @@ class Script {
       case wire::GET_STATE:
         header.set_type(wire::STATE);
         header.set_carried_array(asked.carried_array());
+        if (keeps_states) reply.payload = Filled(map().chunks()[asked.chunk()].range.size(), 1);
         break;
       case wire::PUSH:
       case wire::PUT_STATE:
@@ -277,6 +278,7 @@ class Script {
   uint32_t generation = 1;
   uint32_t since = 0;         // 0: as the generation
   std::set<wire::Type> held;  // acknowledgements of these say so
+  bool keeps_states = false;  // servers have the states that are asked for
   int64_t start_version = 0;
   std::set<int64_t> save_at;  // versions whose round ends with a checkpoint
   int64_t stop_at = -1;

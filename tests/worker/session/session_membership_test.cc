@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -269,6 +272,42 @@ TEST(Session, WhileItJoinsANewGenerationItDoesNotLeaveWithoutALoss) {
   script.Take(script.session().Leave(script.now));
   ASSERT_TRUE(script.left);
   EXPECT_FALSE(script.handed_over);
+}
+
+// --- States that are lost.
+
+// Keeps the warnings that are logged while it lives.
+struct SessionWarnings : google::LogSink {
+  SessionWarnings() { google::AddLogSink(this); }
+  ~SessionWarnings() override { google::RemoveLogSink(this); }
+  void send(google::LogSeverity severity, const char*, const char*, int,
+            const google::LogMessageTime&, const char* text, size_t length) override {
+    if (severity == google::GLOG_WARNING) texts.emplace_back(text, length);
+  }
+  std::vector<std::string> texts;
+};
+
+TEST(Session, AStateThatWasLostWithAWorkerIsAWarningOnce) {
+  SessionSettings settings = SmallSettings();
+  settings.experiment.sync.push_codec = CodecId::kOneBit;
+  for (const bool lost : {true, false}) {
+    Script script(settings);
+    script.Join();
+    const SessionWarnings warnings;
+    script.Order({{1, 2}, {2, 2}}, 2);
+    script.keeps_states = !lost;
+    script.Run(2);
+    std::vector<std::string> of_states;
+    for (const std::string& text : warnings.texts) {
+      if (text.find("carried state") != std::string::npos) of_states.push_back(text);
+    }
+    if (lost) {
+      EXPECT_THAT(of_states, testing::ElementsAre(HasSubstr("partition 1 begins round 2 without"),
+                                                  HasSubstr("partition 2 begins round 2 without")));
+    } else {
+      EXPECT_THAT(of_states, testing::IsEmpty());
+    }
+  }
 }
 
 // --- Servers that no longer know it.
