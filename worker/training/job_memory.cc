@@ -1,6 +1,7 @@
 #include "worker/training/job_memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -140,6 +141,29 @@ void AddNoteOnLocalState(const Experiment& experiment, std::vector<std::string>*
       "false, or raise sync.block (docs/block_momentum.md)");
 }
 
+// Notes running statistics that may overshoot: they move by a = 1 - momentum of their distance from
+// a minibatch's. With a distance that is d rounds old, w <- w - a (w_old - new) overshoots if a >
+// d^d / (d + 1)^(d + 1). Then a variance may become negative, whose root is NaN.
+void AddNoteOnLateStatistics(const Experiment& experiment, const Graph& graph,
+                             std::vector<std::string>* notes) {
+  if (!experiment.sync.AppliesOnArrival()) return;
+  const double d = experiment.sync.staleness;
+  for (const Node& node : graph.nodes) {
+    const auto* const norm = node.As<BatchNormalisationSpec>();
+    if (norm == nullptr || norm->frozen ||
+        1 - static_cast<double>(norm->momentum) <= std::pow(d / (d + 1), d) / (d + 1)) {
+      continue;
+    }
+    notes->push_back("sync.staleness = " + std::to_string(experiment.sync.staleness) +
+                     ": a contribution that is so many rounds late may make a running variance "
+                     "of batch_normalisation \"" +
+                     node.name +
+                     "\" negative, and an evaluation NaN: lower it, or raise the momentum of these "
+                     "layers");
+    return;
+  }
+}
+
 // Layers whose result does not depend on their input (other normalisations of a single number are
 // no network: PlanNetwork), and notes on settings.
 std::vector<std::string> NotesOf(const Experiment& experiment, const Graph& graph,
@@ -147,6 +171,7 @@ std::vector<std::string> NotesOf(const Experiment& experiment, const Graph& grap
   std::vector<std::string> notes;
   if (graph.detector() != nullptr) AddNotesOnDetector(experiment, &notes);
   AddNoteOnLocalState(experiment, &notes);
+  AddNoteOnLateStatistics(experiment, graph, &notes);
   for (const Node& node : graph.nodes) {
     const auto* const norm = node.As<BatchNormalisationSpec>();
     if (norm == nullptr || norm->frozen || room.least * norm->shape.plane() > 1) continue;

@@ -133,6 +133,30 @@ TEST_F(JobMemoryTest, ANormalisationOfASingleNumberIsNoted) {
   EXPECT_THAT(notes(frozen, 1), testing::IsEmpty()) << "it takes its running statistics";
 }
 
+TEST_F(JobMemoryTest, RunningStatisticsThatMayOvershootAreNoted) {
+  const auto notes = [](const std::string& norm, int staleness) {
+    Experiment e = Block();
+    e.sync.mode = SyncMode::kAsync;
+    e.sync.staleness = staleness;
+    e.sync.minibatch = 5;
+    const std::string text =
+        "name: 'n' input { channels: 1 height: 28 width: 28 } layers { name: 'fc' fully_connected "
+        "{ outputs: 4 } } layers { name: 'bn' " +
+        norm + " } layers { name: 'loss' softmax_cross_entropy {} }";
+    const Result<model::Network> network = ParseNetwork(text, "n");
+    CHECK(network.ok()) << network.status().message();
+    return MemoryOfJob(e, *network, 1)->notes;
+  };
+  const std::string batch = "batch_normalisation {}";
+  EXPECT_THAT(notes(batch, 0), testing::IsEmpty());
+  EXPECT_THAT(notes(batch, 3), testing::IsEmpty());
+  EXPECT_THAT(notes(batch, 4), testing::ElementsAre(AllOf(HasSubstr("sync.staleness = 4"),
+                                                          HasSubstr("\"bn\" negative"))));
+  EXPECT_THAT(notes("batch_normalisation { momentum: 0.99 }", 30), testing::IsEmpty());
+  EXPECT_THAT(notes("batch_normalisation { momentum: 0.99 }", 40), testing::SizeIs(1));
+  EXPECT_THAT(notes("trainable: false batch_normalisation {}", 1000), testing::IsEmpty());
+}
+
 TEST_F(JobMemoryTest, SettingsThatMakeADetectorWorseThanPublishedAreNoted) {
   const std::string images = folder_ + "/dogs";
   test::WriteFiles(images, test::VocLayout("",
