@@ -470,9 +470,7 @@ void Cluster::SendFromServer(const std::shared_ptr<ServerProcess>& server, const
   if (found == workers_.end()) return;
   const auto worker = found->second;
   if (cut_links_.contains({worker->index, index})) return;
-  if (settings_.mutation == Mutation::kStateLostOnTheWay && message.header.type() == wire::STATE) {
-    message.payload = {};
-  }
+  Mutate(&message);
   if (settings_.mutation == Mutation::kAcknowledgementsLost && message.header.type() == wire::ACK &&
       now_ > 200 * kMillisecond) {
     return;
@@ -495,6 +493,21 @@ void Cluster::Mutate(const ServerProcess& to, Message* message) const {
   }
 }
 
+void Cluster::Mutate(Message* message) const {
+  if (message->header.type() != wire::STATE) return;
+  const CarriedArrays carried = RoundPolicy(settings_.experiment).carried();
+  const bool is_way = carried.way > 0 && message->header.carried_array() == carried.residual;
+  if (settings_.mutation == Mutation::kStateLostOnTheWay ||
+      (settings_.mutation == Mutation::kWayLost && is_way)) {
+    message->payload = {};
+  }
+}
+
+void Cluster::Mutate(InstallAction* install) const {
+  if (settings_.mutation != Mutation::kRelayWithoutOne || !install->relay) return;
+  if (!install->relay->samples.empty()) install->relay->samples.pop_back();
+}
+
 void Cluster::Mutate(ChunkWork* work) const {
   if (work->round != 2) return;
   auto& contributions = work->contributions;
@@ -508,6 +521,16 @@ void Cluster::Mutate(ChunkWork* work) const {
     case Mutation::kRoundSkipped:
       work->round = 3;
       break;
+    case Mutation::kSpanOfOneRound: {
+      if (contributions.empty()) break;
+      const Experiment& e = settings_.experiment;
+      const JobPlan plan = PlanFor(e, Spec()).value();
+      const ShardMap map = ShardMapFor(e, Spec().layout, settings_.servers);
+      const RoundPlan round = plan.Round(work->round);
+      const int64_t span = plan.SpanOf(round, map.chunks()[work->chunk]).samples.size();
+      for (auto& one : contributions) one.weight = one.weight * round.samples.size() / span;
+      break;
+    }
     default:
       break;
   }

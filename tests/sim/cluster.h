@@ -76,6 +76,10 @@ enum class Mutation {
   kStateLostOnTheWay,     // what a partition carries does not move with it
   kAcknowledgementsLost,  // a server acknowledges nothing any more
   kSamplesTwice,          // the sums of a round count a partition twice
+  kDifferenceTwice,       // a worker adds a difference to its copy of the weights twice
+  kRelayWithoutOne,       // a worker leaves a relayed contribution out
+  kSpanOfOneRound,        // contributions to a fragment weigh the samples of the last round alone
+  kWayLost,               // what moves with a partition lacks the way of its own weights
 };
 
 struct SimSettings {
@@ -220,7 +224,7 @@ class Cluster {
   void Do(const std::shared_ptr<ServerProcess>& server, const ExitAction& exit);
   void Do(const std::shared_ptr<WorkerProcess>& worker, SendToServerAction send);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const InitialiseAction& initialise);
-  void Do(const std::shared_ptr<WorkerProcess>& worker, const InstallAction& install);
+  void Do(const std::shared_ptr<WorkerProcess>& worker, InstallAction install);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const AdoptAction& adopt);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAction& train);
   void Do(const std::shared_ptr<WorkerProcess>& worker, const TrainAheadAction& train);
@@ -239,6 +243,9 @@ class Cluster {
   void SendFromServer(const std::shared_ptr<ServerProcess>& server, const PeerName& to,
                       Message message);
   void Mutate(ChunkWork* work) const;
+  void Mutate(InstallAction* install) const;
+  // Of a message to a worker.
+  void Mutate(Message* message) const;
   void Mutate(const ServerProcess& to, Message* message) const;
   void ToMachine(const std::shared_ptr<ServerProcess>& server, const FilesAnswer& answer);
   void ToMachine(const std::shared_ptr<ServerProcess>& to, const PeerName& from,

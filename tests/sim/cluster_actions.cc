@@ -328,8 +328,11 @@ void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const InitialiseA
   });
 }
 
-void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const InstallAction& install) {
+void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, InstallAction install) {
+  Mutate(&install);
   worker->trainer->Install(install);
+  const bool twice = settings_.mutation == Mutation::kDifferenceTwice;
+  if (twice && install.adds && !install.relay) worker->trainer->Install(install);
 }
 
 void Cluster::Do(const std::shared_ptr<WorkerProcess>& worker, const AdoptAction& adopt) {

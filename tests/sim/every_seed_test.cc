@@ -419,7 +419,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"ManifestTooEarly", Mutation::kManifestTooEarly},
                     Planted{"StateLostOnTheWay", Mutation::kStateLostOnTheWay},
                     Planted{"AcknowledgementsLost", Mutation::kAcknowledgementsLost},
-                    Planted{"SamplesTwice", Mutation::kSamplesTwice}),
+                    Planted{"SamplesTwice", Mutation::kSamplesTwice},
+                    Planted{"DifferenceTwice", Mutation::kDifferenceTwice},
+                    Planted{"RelayWithoutOne", Mutation::kRelayWithoutOne},
+                    Planted{"SpanOfOneRound", Mutation::kSpanOfOneRound},
+                    Planted{"WayLost", Mutation::kWayLost}),
     [](const auto& of) { return of.param.name; });
 
 }  // namespace
