@@ -1,10 +1,13 @@
 #include "common/transport/connection_guards.h"
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include <iterator>
+#include <algorithm>
+#include <utility>
 
 #include <glog/logging.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 
@@ -29,8 +32,8 @@ void BacklogGuard::Delivered(int fd, size_t frame_bytes) {
   // ZMTP adds a flags byte and a length of 1 or 8 bytes to each frame.
   const size_t sent = frame_bytes + frame_overhead_;
   const size_t overhead = sent < 256 ? 2 : 9;
-  const auto entry = delivered_.find(fd);
-  if (entry != delivered_.end()) entry->second += static_cast<int64_t>(sent + overhead);
+  const auto entry = connections_.find(fd);
+  if (entry != connections_.end()) entry->second.delivered += static_cast<int64_t>(sent + overhead);
 }
 
 // ZeroMQ closes its end after the shutdown. A peer with a closed window would learn of a plain
@@ -43,29 +46,46 @@ void BacklogGuard::Cut(int fd) const {
   shutdown(fd, SHUT_RDWR);
 }
 
-int64_t BacklogGuard::Backlog(int fd, int64_t delivered) const {
+// Bytes that come between the two questions to the kernel count as unread only: ZeroMQ's part is
+// never larger than it was.
+std::optional<BacklogGuard::Backlog> BacklogGuard::BacklogOf(int fd, int64_t delivered) const {
   // As in Cut: the descriptor may have been reused.
-  if (LocalPort(fd) != port_) return -1;
+  if (LocalPort(fd) != port_) return std::nullopt;
   tcp_info info{};
   socklen_t length = sizeof info;
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
-  const auto received = static_cast<int64_t>(info.tcpi_bytes_received);
-  return received > delivered ? received - delivered : 0;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return std::nullopt;
+  int unread = 0;
+  if (ioctl(fd, SIOCINQ, &unread) != 0) return std::nullopt;
+  const int64_t all =
+      std::max<int64_t>(static_cast<int64_t>(info.tcpi_bytes_received) - delivered, 0);
+  return Backlog{all, std::max<int64_t>(all - unread, 0)};
 }
 
 int BacklogGuard::Check(TimeUs now) {
   if (now < next_check_) return 0;
   next_check_ = now + kInterval;
+  const bool drained = std::exchange(drained_, false);
   int cut = 0;
-  for (auto it = delivered_.begin(); it != delivered_.end();) {
-    const int64_t backlog = Backlog(it->first, it->second);
-    if (backlog > limit_) {
-      LOG(WARNING) << "closed the connection of a peer that sent " << backlog
-                   << " bytes without completing a message";
-      Cut(it->first);
-      ++cut;
+  for (auto it = connections_.begin(); it != connections_.end();) {
+    auto& [fd, connection] = *it;
+    const std::optional<Backlog> backlog = BacklogOf(fd, connection.delivered);
+    if (!backlog) {
+      it = connections_.erase(it);
+      continue;
     }
-    it = backlog < 0 || backlog > limit_ ? delivered_.erase(it) : std::next(it);
+    connection.least = std::min(connection.least, backlog->in_zmq);
+    const bool is_long = backlog->in_zmq - connection.least > limits_.message;
+    const bool endless = is_long && drained && connection.long_at == connection.delivered;
+    connection.long_at = is_long ? connection.delivered : -1;
+    if (!endless && backlog->all <= limits_.all) {
+      ++it;
+      continue;
+    }
+    LOG(WARNING) << "closed the connection of a peer that sent " << backlog->all
+                 << " bytes without completing a message";
+    Cut(fd);
+    ++cut;
+    it = connections_.erase(it);
   }
   return cut;
 }

@@ -46,12 +46,14 @@ bool UseChecksum(Checksums checksums, bool local) {
 }
 
 // The most unread bytes of an honest peer: the queue, a message on its way into it, and the
-// kernel's buffers.
-int64_t LongestBacklog(const ZmqTransportOptions& options) {
+// kernel's buffers. Of an incomplete message: a message, and what ZeroMQ reads at once.
+BacklogGuard::Limits LongestBacklog(const ZmqTransportOptions& options) {
   constexpr int64_t kKernelBuffers = int64_t{64} << 20;
+  constexpr int64_t kReadAtOnce = int64_t{64} << 10;
   const auto message =
       static_cast<int64_t>(options.framing.max_header_bytes + options.framing.max_payload_bytes);
-  return (options.receive_queue_messages + 2) * message + kKernelBuffers;
+  return {.all = (options.receive_queue_messages + 2) * message + kKernelBuffers,
+          .message = message + kReadAtOnce};
 }
 
 Result<ZmqSocket> NewSocket(void* context, int type, const ZmqTransportOptions& options) {

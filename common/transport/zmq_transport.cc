@@ -203,6 +203,7 @@ void ZmqTransport::WaitForEvents(TimeUs timeout_us) {
     if (in_parts) wait = BacklogGuard::kInterval;
     const int events = poller_->Wait(wait);
     now = clock_.NowUs();
+    if (guarded && events == 0) guard->Drained();
     if (guarded) guard->Check(now);
     if (events != 0 || !in_parts) return;
   }
@@ -222,6 +223,7 @@ int ZmqTransport::Drain(const MessageHandler& on_message) {
       ++taken;
     }
   }
+  if (!any && router_ != nullptr && router_->guard() != nullptr) router_->guard()->Drained();
   return handled;
 }
 

@@ -51,7 +51,7 @@ class BacklogGuardTest : public testing::Test {
 };
 
 TEST_F(BacklogGuardTest, WhoSendsMoreThanWasDeliveredIsCutOff) {
-  BacklogGuard guard(port_, kLimit, 0);
+  BacklogGuard guard(port_, {kLimit, kLimit}, 0);
   guard.Accepted(accepted_);
   Arrive(kLimit);
   EXPECT_EQ(guard.Check(1), 0);
@@ -63,10 +63,60 @@ TEST_F(BacklogGuardTest, WhoSendsMoreThanWasDeliveredIsCutOff) {
   EXPECT_TRUE(guard.idle());
 }
 
+// Only if the loop had taken all complete messages, and nothing was delivered since the last check.
+TEST_F(BacklogGuardTest, AnIncompleteMessageHasALimitOfItsOwn) {
+  constexpr int64_t kMessage = 500;
+  TimeUs now = 1;
+  const auto check = [&now](BacklogGuard* guard) {
+    return guard->Check(now += BacklogGuard::kInterval);
+  };
+  BacklogGuard guard(port_, {kLimit, kMessage}, 0);
+  guard.Accepted(accepted_);
+  Arrive(kMessage);
+  for (int i = 0; i < 3; ++i) {
+    guard.Drained();
+    EXPECT_EQ(check(&guard), 0) << "a message may be as long";
+  }
+  Arrive(1000);
+  guard.Drained();
+  EXPECT_EQ(check(&guard), 0) << "some may have come after the loop had looked";
+  EXPECT_EQ(check(&guard), 0) << "the loop has not looked since";
+  guard.Delivered(accepted_, 10);
+  guard.Drained();
+  EXPECT_EQ(check(&guard), 0) << "the messages are being taken";
+  guard.Drained();
+  EXPECT_EQ(check(&guard), 1);
+}
+
+// They may have been delivered before the connection was reported.
+TEST_F(BacklogGuardTest, BytesBeforeTheFirstCheckAreNoMessage) {
+  BacklogGuard guard(port_, {kLimit, 500}, 0);
+  guard.Accepted(accepted_);
+  Arrive(1000);
+  for (int i = 1; i < 4; ++i) {
+    guard.Drained();
+    EXPECT_EQ(guard.Check(i * BacklogGuard::kInterval), 0);
+  }
+}
+
+// They are the kernel's, whose buffers have a limit.
+TEST_F(BacklogGuardTest, BytesThatZeroMqHasNotReadAreNoMessage) {
+  BacklogGuard guard(port_, {kLimit, 500}, 0);
+  guard.Accepted(accepted_);
+  const std::string bytes(1000, 'x');
+  ASSERT_EQ(send(peer_, bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t{1000});
+  char first = 0;
+  ASSERT_EQ(recv(accepted_, &first, 1, MSG_PEEK), 1);
+  for (int i = 1; i < 4; ++i) {
+    guard.Drained();
+    EXPECT_EQ(guard.Check(i * BacklogGuard::kInterval), 0);
+  }
+}
+
 // An honest peer's small messages, for as long as they come.
 TEST_F(BacklogGuardTest, WhatEncryptionAddsIsNoBacklog) {
   for (const size_t overhead : {kOverhead, size_t{0}}) {
-    BacklogGuard guard(port_, kLimit, overhead);
+    BacklogGuard guard(port_, {kLimit, kLimit}, overhead);
     guard.Accepted(accepted_);
     int cut = 0;
     for (int i = 0; i < 1000; ++i) {
@@ -79,7 +129,7 @@ TEST_F(BacklogGuardTest, WhatEncryptionAddsIsNoBacklog) {
 }
 
 TEST_F(BacklogGuardTest, ADescriptorOfSomebodyElseIsLeftAlone) {
-  const BacklogGuard guard(port_ == 1 ? 2 : 1, kLimit, 0);
+  const BacklogGuard guard(port_ == 1 ? 2 : 1, {kLimit, kLimit}, 0);
   guard.Cut(accepted_);
   Arrive(1);
 }
