@@ -39,9 +39,9 @@ Result<Relocation> Relocation::Make(const checkpoint::Manifest& manifest,
   if (!difference.empty()) return refuse(": " + difference);
   for (int i = 0; i < static_cast<int>(std::ssize(layout.tensors())); ++i) {
     const TensorSpec& now = layout.tensors()[i];
-    const bool unfrozen = now.trained() && !stored.tensors()[i].trained();
-    relocation.tensors_.push_back(
-        {stored.tensor(i), layout.tensor(i).begin, now.factors.frozen(), unfrozen});
+    const bool was_trained = stored.tensors()[i].trained();
+    relocation.tensors_.push_back({stored.tensor(i), layout.tensor(i).begin, was_trained,
+                                   now.factors.frozen(), now.trained() && !was_trained});
   }
   std::ranges::sort(relocation.tensors_, {}, [](const Tensor& t) { return t.stored.begin; });
   return relocation;
@@ -50,14 +50,28 @@ Result<Relocation> Relocation::Make(const checkpoint::Manifest& manifest,
 Range Relocation::Stored(Range wanted) const {
   if (tensors_.empty()) return wanted;
   Range stored;
+  bool unfrozen = false;
   for (const Tensor& tensor : tensors_) {
     const Range part = Common(tensor.now(), wanted);
     if (part.begin >= part.end) continue;
+    unfrozen = unfrozen || tensor.unfrozen;
     const int64_t begin = tensor.stored.begin + part.begin - tensor.begin;
     if (stored.size() == 0) stored.begin = begin;
     stored.end = begin + part.size();  // the tensors ascend
   }
-  return stored;
+  return unfrozen ? WithTrained(stored) : stored;
+}
+
+Range Relocation::WithTrained(Range stored) const {
+  Range nearest = stored;
+  for (const Tensor& tensor : tensors_) {
+    if (!tensor.was_trained || tensor.stored.size() == 0) continue;
+    const Range with = {std::min(stored.begin, tensor.stored.end - 1),
+                        std::max(stored.end, tensor.stored.begin + 1)};
+    if (nearest.size() == stored.size() || with.size() < nearest.size()) nearest = with;
+    if (with.size() == stored.size()) return stored;
+  }
+  return nearest;
 }
 
 void Relocation::Move(Range wanted, ShardSnapshot* snapshot) const {

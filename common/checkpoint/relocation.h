@@ -28,7 +28,9 @@ class Relocation {
   static Result<Relocation> Make(const checkpoint::Manifest& manifest,
                                  const ParameterLayout& layout);
 
-  // The range of the checkpoint's positions that holds the numbers of `wanted`, and maybe others.
+  // The range of the checkpoint's positions that holds the numbers of `wanted`, and maybe others:
+  // if `wanted` has a tensor that was frozen, also a number that was trained, whose arrays show
+  // what the partitions carry.
   Range Stored(Range wanted) const;
   // Moves the arrays of Stored(wanted) to their positions in the layout, and cuts them to `wanted`.
   // They share their numbers with the arrays before.
@@ -38,12 +40,15 @@ class Relocation {
   struct Tensor {
     Range stored;
     int64_t begin = 0;  // in the layout
+    bool was_trained = false;
     bool frozen = false;
     bool unfrozen = false;  // it is trained, and was not
 
     Range now() const { return {begin, begin + stored.size()}; }
   };
 
+  // `stored`, extended to the nearest number that was trained.
+  Range WithTrained(Range stored) const;
   // Adds zeros of the partitions' arrays for the tensors in `wanted` that were frozen.
   void AddZeros(Range wanted, const ShardSnapshot& snapshot, std::vector<StateArray>* moved) const;
 

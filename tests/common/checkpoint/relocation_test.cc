@@ -1,5 +1,6 @@
 #include "common/checkpoint/relocation.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <string>
@@ -109,6 +110,37 @@ TEST_F(RelocationTest, ATensorThatWasFrozenGetsZerosForWhatPartitionsCarry) {
     zeros += std::ssize(array.numbers);
   }
   EXPECT_EQ(zeros, then_.tensor(0).size() - 3);
+}
+
+// Else the state that a partition keeps would depend on how many servers there are.
+TEST_F(RelocationTest, AServerWithFrozenTensorsAloneReadsWhatPartitionsCarry) {
+  const Relocation relocation = Relocation::Make(ManifestOf(now_), then_).value();
+  const Range wanted = {then_.tensor(0).begin + 3, then_.tensor(0).begin + 9};
+  const Range stored = relocation.Stored(wanted);
+  int64_t trained = 0;  // numbers that were trained
+  for (int i = 1; i < 4; ++i) {
+    const Range tensor = now_.tensor(i);
+    trained += std::max<int64_t>(
+        0, std::min(stored.end, tensor.end) - std::max(stored.begin, tensor.begin));
+  }
+  EXPECT_EQ(trained, 1);
+
+  ShardSnapshot snapshot;
+  Add(StateKind::kStart, &snapshot);
+  auto numbers = std::make_shared<std::vector<float>>(1, 7.0f);
+  const int64_t at = stored.begin < now_.tensor(0).begin ? stored.begin : stored.end - 1;
+  snapshot.arrays.push_back(
+      {StateKind::kPartitionState, 2, 1, at, numbers, std::span<const float>(*numbers)});
+  relocation.Move(wanted, &snapshot);
+  int64_t zeros = 0;
+  for (const StateArray& array : snapshot.arrays) {
+    if (array.kind != StateKind::kPartitionState) continue;
+    EXPECT_EQ(std::pair(array.partition, array.slot), std::pair(2, 1));
+    EXPECT_THAT(array.numbers, testing::Each(0.0f));
+    EXPECT_EQ(array.begin, wanted.begin);
+    zeros += std::ssize(array.numbers);
+  }
+  EXPECT_EQ(zeros, wanted.size());
 }
 
 TEST_F(RelocationTest, APartOfTheLayoutComesFromThePositionsThatHoldIt) {
