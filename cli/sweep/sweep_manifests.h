@@ -22,7 +22,7 @@ struct SweepManifests {
   ClusterRun like;
   // The experiment of a point; of a point without settings, the sweep's.
   std::function<LoadedExperiment(const SweepPoint& point)> load;
-  // Told of what a user should know of a run; a note that holds for many runs is told once.
+  // Called with notes on the runs for the user; a note on several runs comes once.
   std::function<void(const std::string& note)> on_note;
 };
 

@@ -1,5 +1,4 @@
-// Code of a group of 4,096 numbers, of which the k = 64 largest |u| are sent (u = x plus the
-// residual):
+// Code of a group of 4,096 numbers. Its k = 64 largest |u| are sent (u = x plus the residual):
 //
 //   64 bytes   positions, ascending: the low 6 bits of position j in byte j, the high bits in
 //              unary in the upper 2 bits of the bytes (topk2bit_formula.h)

@@ -31,7 +31,7 @@ Range EvenSlice(Range range, int part, int parts) {
   return {begin, begin + quotient + (part < remainder ? 1 : 0)};
 }
 
-// What the option table and ProblemsOfRounds have refused.
+// Requires settings that the option table and ProblemsOfRounds accept.
 void CheckRanges(const PlanSettings& settings) {
   CHECK_GE(settings.partitions, 1);
   CHECK_GE(settings.minibatch, 1);

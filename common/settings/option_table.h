@@ -26,7 +26,7 @@ enum class PathKind { kNone, kBaseName, kBaseNameIfAbsolute };
 // relative one in an experiment file is relative to.
 enum class PathBase { kNone, kWorkingDirectory, kDataDirectory, kExperimentFile };
 
-// What a value belongs to, and so whether a copy of the experiment takes it over.
+// Owner of a value. A copy of the experiment takes over the values of the experiment.
 enum class Scope {
   kExperiment,  // the experiment: copies have the same
   kJob,         // one job: another job has its own

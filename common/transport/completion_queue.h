@@ -13,7 +13,7 @@
 
 namespace kumo {
 
-// Actions: what a state machine returns.
+// Actions: the result of a state machine's step.
 template <typename Actions>
 class CompletionQueue {
  public:
@@ -32,7 +32,7 @@ class CompletionQueue {
     transport_->Wake();
   }
 
-  // Runs those that were added so far, in order, and gives the actions of each to `perform`.
+  // Runs the functions added so far, in order, and gives the actions of each to `perform`.
   template <typename Perform>
   void Run(const Perform& perform) KUMO_EXCLUDES(mutex_) {
     std::vector<Completion> completions;

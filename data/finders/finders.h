@@ -1,6 +1,6 @@
 // Finders: a finder for each form of data sets, and the mark by which the dataset finder recognises
-// the form (dataset_finder.cc chooses among them). Finders with more to say have a header of their
-// own: mask_finder.h, table_finder.h.
+// the form (dataset_finder.cc chooses among them). The finders of masks and tables have headers of
+// their own: mask_finder.h, table_finder.h.
 //
 // Functions of the disk's contents; thread-safe.
 #pragma once

@@ -1,4 +1,4 @@
-// What happens to a worker: it joins by a hello (Replace, then Join), stays a member as long as it
+// Life of a worker: it joins by a hello (Replace, then Join), stays a member as long as it
 // is heard, and ends in one of four ways:
 //
 //   it says goodbye                      OnBye

@@ -60,7 +60,7 @@ class CarriedStates {
   bool IsComplete(int64_t version) const;
   // Adds the states of the snapshot's version to the snapshot.
   void AddTo(ShardSnapshot* snapshot) const;
-  // Takes the states of a snapshot. A state of which a part is missing is lost.
+  // Takes the states of a snapshot. A state with a missing part is lost.
   void Restore(const ShardSnapshot& snapshot);
 
  private:

@@ -35,7 +35,7 @@ std::vector<Record> RecordsOf(std::string_view text, bool* whole) {
   }
 }
 
-// What is read, written with quotes everywhere, reads the same.
+// Records that are read and written again, with quotes everywhere, read the same.
 void ReadRecords(std::string_view text) {
   bool whole = false;
   const std::vector<Record> records = RecordsOf(text, &whole);

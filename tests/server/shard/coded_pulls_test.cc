@@ -245,7 +245,7 @@ TEST(CodedPulls, ManyContributionsThatAreRelayedWaitForTheLastOne) {
   EXPECT_EQ(reader.held, shards.Pull(1, wire::START));
 }
 
-// The bias has 30 numbers, of which each of 20 partitions sends one: 160 bytes instead of 120.
+// The bias has 30 numbers. Each of 20 partitions sends one of them: 160 bytes instead of 120.
 TEST(CodedPulls, ContributionsOfMoreBytesThanTheWeightsAreNotRelayed) {
   Job job = RelayingJob();
   job.experiment.sync.partitions = 20;
